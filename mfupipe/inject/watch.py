@@ -7,6 +7,7 @@ Loaded by sitecustomize.py beside it when torch is imported; standard library on
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -50,7 +51,7 @@ class Watch:
     def watch_optimizers(self) -> None:
         base, session = self.torch.optim.Optimizer, self.session
         original = base.__init__
-        register = getattr(self.torch.optim.optimizer, "register_optimizer_step_post_hook", None)
+        register = getattr(sys.modules[base.__module__], "register_optimizer_step_post_hook", None)
 
         def init(optimizer: Any, *args: Any, **kwargs: Any) -> None:
             session.optimizers_built += 1

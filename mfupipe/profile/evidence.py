@@ -109,6 +109,8 @@ def explain(outcome: Outcome, nsys: Nsys, target: Target, status: AutoStatus | N
         return messages.only_qdstrm(stream, importer_path(nsys), line)
     if outcome.exit_code != 0:
         return messages.workload_failed(outcome.exit_code, stderr_tail(outcome.stderr))
+    if generated(outcome.stdout, ".nsys-rep"):
+        return messages.nothing_generated("it lists one that is empty or absent")
     if "Generated:" not in outcome.stdout and target.capture.kind is not CaptureKind.TIME:
         return messages.nothing_generated(line)
     return never_opened(target, status)

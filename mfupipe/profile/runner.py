@@ -102,11 +102,17 @@ def profile(request: ProfileRequest, staging: Path) -> ProfileResult:
 
 def refuse_other_profilers() -> None:
     """Raise EnvironmentProblem when this environment is already that of a profiled process."""
+    found = found_profilers()
+    if found:
+        raise messages.other_profiler(", ".join(found))
+
+
+def found_profilers() -> list[str]:
+    """Signs in this environment of a profiler that is attached already."""
     found = [f"{name} is set" for name in PROFILER_VARIABLES if os.environ.get(name)]
     if "libToolsInjection" in os.environ.get("LD_PRELOAD", ""):
         found.append("LD_PRELOAD holds a tools injection library")
-    if found:
-        raise messages.other_profiler(", ".join(found))
+    return found
 
 
 def run_command(command: Command) -> tuple[int, str, str]:
@@ -139,7 +145,8 @@ def take(report: Path, wanted: Path) -> Path:
     if report.resolve() == wanted.resolve():
         return wanted
     try:
-        shutil.move(report, wanted)
+        shutil.copyfile(report, wanted)  # another file system, as a rule: /tmp
+        report.unlink()
     except OSError as error:
         if error.errno == errno.ENOSPC:
             raise messages.disk_full(str(error), wanted.parent) from error

@@ -1,0 +1,2 @@
+from . import modules
+from .modules.module import Module, OptimizedModule
