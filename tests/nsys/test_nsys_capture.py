@@ -16,7 +16,6 @@ import pytest
 
 from mfupipe.doctor import State, nsys_checks
 from mfupipe.errors import (
-    EnvironmentProblem,
     MfupipeError,
     UnusableTrace,
     WorkloadFailed,

@@ -42,7 +42,7 @@ def write(
     ranges: int = 1,
 ) -> Path:
     """launches and kernels: (process number, correlation id)."""
-    tables = {
+    tables: dict[str, dict[str, list[int] | list[str]]] = {
         "strings": {"string_id": [1], "value": ["cudaLaunchKernelExC_v11060"]},
         "api_calls": {
             "global_tid": [pid * PROCESS + 5 for pid, _ in launches],
