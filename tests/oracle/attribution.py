@@ -43,8 +43,9 @@ def attribute(export: Export) -> list[Attributed]:
 def launch_of(execution: Execution, candidates: list[ApiCall]) -> ApiCall | None:
     """The launching call among the calls of one process that share the execution's correlation id.
 
-    A call cannot start after the execution ended (an execution without a usable clock cannot tell). Launch-like names come first.
-    Correlation ids may restart: calls that do not overlap are generations, and the latest one counts. In it, the outermost call.
+    A call cannot start after the execution ended (an execution without a usable clock cannot tell). Launch-like names
+    come first. Correlation ids may restart: calls that do not overlap are generations, and the latest one counts. In
+    it, the outermost call.
     """
     if execution.is_valid:
         candidates = [call for call in candidates if call.start <= execution.end]

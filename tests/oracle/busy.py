@@ -11,6 +11,8 @@ from tests.oracle.source import THREAD_BITS, Range
 
 AUTOGRAD_FIELDS = (", seq = ", ", op_id = ", ", sizes = ", ", input_op_ids = ")
 Interval = tuple[int, int]
+Key = tuple[int, int, str | None]
+Run = tuple[str, int, int, int]
 
 
 @dataclass(frozen=True)
@@ -43,11 +45,11 @@ def name_of(message: str | None) -> str | None:
 
 def totals_by_name(
     attributed: Iterable[Attributed], name: Callable[[str | None], str | None] = name_of
-) -> dict[tuple[int, int, str | None], NameTotals]:
+) -> dict[Key, NameTotals]:
     """(process, domain id, name) -> totals over the valid executions launched below a range of that name."""
-    inclusive: dict[tuple, set[tuple[str, int, int, int]]] = defaultdict(set)
-    exclusive: dict[tuple, set[tuple[str, int, int, int]]] = defaultdict(set)
-    kernels: Counter[tuple] = Counter()
+    inclusive: dict[Key, set[Run]] = defaultdict(set)
+    exclusive: dict[Key, set[Run]] = defaultdict(set)
+    kernels: Counter[Key] = Counter()
     for each in attributed:
         run = each.execution
         if not run.is_valid:
@@ -65,9 +67,9 @@ def totals_by_name(
     }
 
 
-def _key(member: Range, name: Callable[[str | None], str | None]) -> tuple[int, int, str | None]:
+def _key(member: Range, name: Callable[[str | None], str | None]) -> Key:
     return member.thread & ~THREAD_BITS, member.domain, name(member.message)
 
 
-def _union_of(runs: set[tuple[str, int, int, int]]) -> int:
+def _union_of(runs: set[Run]) -> int:
     return union_ns((start, end) for _, _, start, end in runs)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 THREAD_BITS = 0xFFFFFF
 RANGE_EVENT_TYPES = (59, 60, 70, 71)
@@ -21,11 +22,11 @@ EXECUTION_TABLES = {
 
 @dataclass(frozen=True)
 class Range:
-    """One NVTX range; `is_unclosed` when its end was never seen."""
+    """One NVTX range; `is_unclosed` when its end was never seen (an end of NULL reads as the start)."""
 
     row: int
     start: int
-    end: int | None
+    end: int
     thread: int
     domain: int
     message: str | None
@@ -97,7 +98,7 @@ def read_export(sqlite_file: Path) -> Export:
         )
 
 
-def _select(connection: sqlite3.Connection, table: str, columns: tuple[str, ...]) -> list[tuple]:
+def _select(connection: sqlite3.Connection, table: str, columns: tuple[str, ...]) -> list[tuple[Any, ...]]:
     """Rows of a table; none when it is absent, None for a column that is absent."""
     present = {row[1] for row in connection.execute(f'PRAGMA table_info("{table}")')}
     if not present:
@@ -116,9 +117,7 @@ def _executions(connection: sqlite3.Connection, strings: dict[int, str]) -> Iter
 
 def _api_calls(connection: sqlite3.Connection, strings: dict[int, str]) -> Iterator[ApiCall]:
     columns = ("rowid", "start", "end", "globalTid", "correlationId", "nameId")
-    for row, start, end, thread, correlation, name_id in _select(
-        connection, "CUPTI_ACTIVITY_KIND_RUNTIME", columns
-    ):
+    for row, start, end, thread, correlation, name_id in _select(connection, "CUPTI_ACTIVITY_KIND_RUNTIME", columns):
         yield ApiCall(row, start, end, thread, correlation, strings.get(name_id, ""))
 
 
@@ -128,12 +127,11 @@ def _ranges(connection: sqlite3.Connection, strings: dict[int, str]) -> Iterator
     for row, start, end, event_type, text, text_id, domain, thread in _select(connection, "NVTX_EVENTS", columns):
         if event_type in RANGE_EVENT_TYPES:
             message = text if text is not None else strings.get(text_id)
-            yield Range(row, start, end, thread, domain, message, end is None or end in durations)
+            is_unclosed = end is None or end in durations
+            yield Range(row, start, start if end is None else end, thread, domain, message, is_unclosed)
 
 
-def _domains(
-    connection: sqlite3.Connection, strings: dict[int, str]
-) -> Iterator[tuple[tuple[int, int], str]]:
+def _domains(connection: sqlite3.Connection, strings: dict[int, str]) -> Iterator[tuple[tuple[int, int], str]]:
     columns = ("eventType", "text", "textId", "domainId", "globalTid")
     for event_type, text, text_id, domain, thread in _select(connection, "NVTX_EVENTS", columns):
         if event_type == 75:
