@@ -10,8 +10,8 @@ from enum import StrEnum
 from pathlib import Path
 
 from mfupipe.errors import UsageError
+from mfupipe.paths import WORKLOADS
 
-WORKLOADS = Path(__file__).resolve().parents[2] / "workloads"
 RANK_VARIABLES = ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK")
 
 

@@ -1,0 +1,129 @@
+"""Commands that need files only: ingest, report, demo."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mfupipe.cli import options
+from mfupipe.cli.output import result, stage
+from mfupipe.errors import UsageError
+from mfupipe.run import new_run
+
+if TYPE_CHECKING:
+    from mfupipe.pipeline import Labels, Overrides
+
+UNUSABLE = 5
+
+
+def ingest(
+    traces: Annotated[list[Path], typer.Argument(metavar="TRACE...", help=".nsys-rep, .qdrep, .sqlite(.gz), Parquet.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="RUN", help="New RUN directory.")],
+    workload: options.Workload = None,
+    variant: options.Variant = None,
+    step_range: options.StepRange = None,
+    step_flop: options.StepFlop = None,
+    step_items: options.StepItems = None,
+    flop_convention: options.FlopConvention = None,
+    reference_dtype: options.ReferenceDtype = None,
+    peak: options.Peak = None,
+) -> None:
+    """Turn captures into a RUN: Parquet files and a DuckDB database."""
+    from mfupipe.cli.headline import show_run
+    from mfupipe.pipeline import Labels, ingest_run
+
+    said = options.said(step_range, step_flop, step_items, flop_convention, reference_dtype, peak)
+    ingest_run(tuple(traces), output, Labels(workload, variant), said, stage)
+    show_run(output)
+    result(f"next: mfupipe report {output}")
+
+
+def report(
+    source: Annotated[
+        Path, typer.Argument(metavar="RUN|TRACE", help="A RUN, or a capture that is ingested on the way.")
+    ],
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="DIR", help="New directory.")] = None,
+    workload: options.Workload = None,
+    variant: options.Variant = None,
+    step_range: options.StepRange = None,
+    step_flop: options.StepFlop = None,
+    step_items: options.StepItems = None,
+    flop_convention: options.FlopConvention = None,
+    reference_dtype: options.ReferenceDtype = None,
+    peak: options.Peak = None,
+    ceiling: options.CeilingKind = None,
+) -> None:
+    """Write report.html, report.md, report.json and the figures."""
+    from mfupipe.pipeline import Labels
+
+    said = options.said(step_range, step_flop, step_items, flop_convention, reference_dtype, peak, ceiling)
+    out_dir = output if output is not None else Path(f"{source.name.partition('.')[0] or 'trace'}-report")
+    if out_dir.exists() and not _is_report(out_dir):
+        _refuse(out_dir)
+    _report(source, out_dir, Labels(workload, variant), said)
+
+
+def demo(
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="New directory.")] = Path(
+        "mfupipe-demo"
+    ),
+) -> None:
+    """The report of a real capture that ships with mfupipe; no GPU, no nsys, no network."""
+    from mfupipe.paths import DEMO_CAPTURE
+    from mfupipe.pipeline import Labels, Overrides
+
+    if output.exists():
+        _refuse(output)
+    _report(DEMO_CAPTURE, output, Labels("transformer_layer", "bf16"), Overrides())
+
+
+def _report(source: Path, out_dir: Path, labels: Labels, said: Overrides) -> None:
+    """Write into a new directory. Exits with 5 after it when the trace holds no GPU work."""
+    from mfupipe import warehouse
+    from mfupipe.cli.headline import has_gpu_work, show
+    from mfupipe.pipeline import report_target
+    from mfupipe.report import write_report
+
+    with (
+        report_target(source, labels, said, stage) as target,
+        warehouse.open_run(target.run_dir, target.options) as connection,
+        _new_report(out_dir) as staging,
+    ):
+        with stage("drawing the report"):
+            write_report(connection, staging)
+        show(connection)
+        complete = has_gpu_work(connection)
+    result(f"written: {out_dir / 'report.html'}")
+    if not complete:
+        raise typer.Exit(UNUSABLE)
+
+
+def _refuse(out_dir: Path) -> None:
+    raise UsageError(f"{out_dir} exists and is not written over", "give another -o, or remove it first")
+
+
+@contextmanager
+def _new_report(out_dir: Path) -> Iterator[Path]:
+    """A staging directory that becomes `out_dir`, or takes the place of the report that is there."""
+    if not out_dir.exists():
+        with new_run(out_dir) as staging:
+            yield staging
+        return
+    beside = out_dir.with_name(f".{out_dir.name}.{os.getpid()}")
+    with new_run(beside) as staging:
+        yield staging
+    shutil.rmtree(out_dir)
+    beside.rename(out_dir)
+
+
+def _is_report(path: Path) -> bool:
+    """True for a directory that holds a report of ours and nothing else."""
+    names = {entry.name for entry in path.iterdir()} if path.is_dir() else set()
+    return "report.json" in names and all(re.fullmatch(r"report\.(html|md|json)|\w+\.png", name) for name in names)
