@@ -1,4 +1,4 @@
-"""Random interval sets as traces: executions of three classes that overlap, nest, touch or are empty; steps and costs."""
+"""Random interval sets as traces: executions of three classes that overlap, nest, touch or are empty; with costs."""
 
 from __future__ import annotations
 

@@ -135,6 +135,17 @@ class Trace:
         common = self._execution(start, end, at, MAIN_THREAD, 7, device, None, "cudaGraphLaunch")
         self._add("graph_traces", **common, graph_id=1, graph_exec_id=2)
 
+    def node(self, node: int, at: int, *, original: int | None = None, thread: int = MAIN_THREAD) -> None:
+        """Creation of a CUDA graph node (or its clone from `original`) at `at`."""
+        self._add(
+            "graph_node_events",
+            start_ns=at,
+            end_ns=at + 1,
+            global_tid=thread,
+            graph_node_id=node,
+            original_graph_node_id=original,
+        )
+
     def write(self, directory: Path) -> None:
         """Write one Parquet file per raw table into `directory` (RUN/raw/trace_id=N)."""
         directory.mkdir(parents=True)
