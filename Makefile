@@ -40,7 +40,7 @@ test-gpu: setup ## the tests on this machine's GPU; needs nsys and torch
 	$(BIN)/python -m pytest -m gpu
 
 bench: setup ## time and peak memory of ingest and build on a 685 MB export, with two cores
-	$(BIN)/python tools/bench.py
+	$(BIN)/python -m tools.bench
 
 clean: ## remove .venv and what was built
 	rm -rf .venv build dist
