@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.sql.golden import Goldens
-from tests.trace_builder import BACKWARD_THREAD, MAIN_THREAD, START_END, Trace
+from tests.trace_builder import BACKWARD_THREAD, MAIN_THREAD, OTHER_PROCESS_THREAD, START_END, Trace
 
 goldens = Goldens()
 RANGE = """
@@ -149,13 +149,16 @@ def a_repeated_seq_links_to_the_forward_before_it_and_not_to_a_later_one(trace: 
         trace.kernel(name, at + 1_000, at + 1_010, at=at + 250, thread=BACKWARD_THREAD)
 
 
-@goldens.rows(
-    "SELECT name, range_id IS NULL, attribution FROM gpu_executions WHERE trace_id = $trace ORDER BY ALL",
-    ("k", True, "phase"),
-)
+@goldens.rows(OPERATOR, ("k", "backward pass", "forward", "phase"))
 def a_call_without_a_range_goes_to_the_phase_of_another_thread(trace: Trace) -> None:
     trace.range(0, 1_000, "backward pass", thread=MAIN_THREAD)
     trace.kernel("k", 2_000, 2_010, at=500, thread=BACKWARD_THREAD)
+
+
+@goldens.rows(OPERATOR, ("k", "(unattributed)", "", "none"))
+def a_call_of_another_process_has_no_phase(trace: Trace) -> None:
+    trace.range(0, 1_000, "backward pass", thread=MAIN_THREAD)
+    trace.kernel("k", 2_000, 2_010, at=500, thread=OTHER_PROCESS_THREAD)
 
 
 @goldens.rows(
