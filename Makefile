@@ -28,10 +28,10 @@ check: setup ## lint, types, SQL, and that the generated documentation is fresh
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/sqlfluff lint --disable-progress-bar queries
-	$(BIN)/python tools/docs.py --check
+	$(BIN)/python -m tools.docs --check
 
 docs: setup ## write the generated documentation again
-	$(BIN)/python tools/docs.py
+	$(BIN)/python -m tools.docs
 
 test: setup ## every test that needs no torch, no nsys and no GPU (the others: .ci/run, make test-gpu)
 	$(BIN)/python -m pytest -m 'not torch and not nsys and not gpu'

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -17,8 +16,8 @@ from mfupipe.profile import Note, ProfileRequest, ProfileResult, RankNaming, che
 from mfupipe.profile.request import process_rank
 from mfupipe.run import RAW_NAME, BuildOptions, Manifest, TraceEntry, is_run, new_run, read_manifest, write_manifest
 
-Stage = Callable[[str], AbstractContextManager[None]]
-"""Tells the user what is being done while the block runs."""
+Stage = Callable[[str], AbstractContextManager[ingest.Progress]]
+"""Tells the user what is being done while the block runs, and how far it is."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +26,7 @@ class Labels:
 
     workload: str | None = None
     variant: str | None = None
+    flop_convention: str | None = None
 
 
 @dataclass(frozen=True)
@@ -85,13 +85,19 @@ def profile_run(request: ProfileRequest, run_dir: Path, said: Overrides, repeat:
     Raises what profile and ingest raise. A capture that exists when a later stage fails is kept beside `run_dir`.
     """
     results: list[ProfileResult] = []
+    entries: list[TraceEntry] = []
     notes: list[Note] = []
+    options = said.over(BuildOptions())
     with new_run(run_dir) as staging:
         try:
             for trace_id in range(repeat):
                 results.append(profile(request, _capture_folder(staging, trace_id, repeat)))
-                notes += _take_in(results[-1], staging, trace_id, stage)
-            _build_profiled(staging, results, request, said.over(BuildOptions()), stage)
+                entry, found = _take_in(request, results[-1], staging, trace_id, stage)
+                entries.append(entry)
+                notes += found
+            write_manifest(staging, _manifest(results, entries, options))
+            with stage("building the tables"):
+                warehouse.build(staging, options)
         except BaseException as error:
             for result in results:
                 _keep(result, run_dir, error)
@@ -112,9 +118,17 @@ def _fill(traces: tuple[Path, ...], run_dir: Path, labels: Labels, options: Buil
 
 
 def _ingest(trace: Path, run_dir: Path, trace_id: int, labels: Labels, stage: Stage) -> TraceEntry:
-    with stage(f"reading {trace.name}"):
-        ingest.write_raw(trace, raw_directory(run_dir, trace_id), trace_id=trace_id)
-    return TraceEntry(trace_id, trace.name, _sha256(trace), labels.workload, labels.variant)
+    with stage(f"reading {trace.name}") as progress:
+        info = ingest.write_raw(trace, raw_directory(run_dir, trace_id), trace_id=trace_id, progress=progress)
+    return TraceEntry(
+        trace_id,
+        info.source_file,
+        info.source_sha256,
+        labels.workload,
+        labels.variant,
+        info.rank,
+        labels.flop_convention,
+    )
 
 
 def _capture_folder(staging: Path, trace_id: int, repeat: int) -> Path:
@@ -123,38 +137,32 @@ def _capture_folder(staging: Path, trace_id: int, repeat: int) -> Path:
     return folder
 
 
-def _take_in(result: ProfileResult, staging: Path, trace_id: int, stage: Stage) -> tuple[Note, ...]:
+def _take_in(
+    request: ProfileRequest, result: ProfileResult, staging: Path, trace_id: int, stage: Stage
+) -> tuple[TraceEntry, tuple[Note, ...]]:
     raw = raw_directory(staging, trace_id)
-    with stage(f"reading {result.report.name}"):
-        ingest.write_raw(result.report, raw, trace_id=trace_id, nsys=result.nsys.path)
+    with stage(f"reading {result.report.name}") as progress:
+        info = ingest.write_raw(result.report, raw, trace_id=trace_id, nsys=result.nsys.path, progress=progress)
     found = check_raw(raw, result)
     result.write_records(raw)
-    return (*result.notes, *found)
+    rank = process_rank() if request.ranks is RankNaming.PER_RANK else None
+    entry = TraceEntry(
+        trace_id=trace_id,
+        source_file=info.source_file,
+        source_sha256=info.source_sha256,
+        workload=result.target.name,
+        variant=request.variant,
+        rank=int(rank) if rank is not None else info.rank,
+        flop_convention=result.steps.flop_convention if result.steps is not None else None,
+    )
+    return entry, (*result.notes, *found)
 
 
-def _build_profiled(
-    staging: Path, results: list[ProfileResult], request: ProfileRequest, options: BuildOptions, stage: Stage
-) -> None:
+def _manifest(results: list[ProfileResult], entries: list[TraceEntry], options: BuildOptions) -> Manifest:
     first = results[0]
     items = first.steps.items_per_step if first.steps is not None else None
     recorded: dict[str, object] = {**first.manifest, "repeat": len(results), "items_per_step": items}
-    entries = tuple(_entry_of(result, trace_id, request) for trace_id, result in enumerate(results))
-    write_manifest(staging, Manifest(entries, options, recorded, mfupipe.__version__))
-    with stage("building the tables"):
-        warehouse.build(staging, options)
-
-
-def _entry_of(result: ProfileResult, trace_id: int, request: ProfileRequest) -> TraceEntry:
-    rank = process_rank() if request.ranks is RankNaming.PER_RANK else None
-    return TraceEntry(
-        trace_id=trace_id,
-        source_file=result.report.name,
-        source_sha256=_sha256(result.report),
-        workload=result.target.name,
-        variant=request.variant,
-        rank=int(rank) if rank is not None else None,
-        flop_convention=result.steps.flop_convention if result.steps is not None else None,
-    )
+    return Manifest(tuple(entries), options, recorded, mfupipe.__version__)
 
 
 def _keep(result: ProfileResult, run_dir: Path, error: BaseException) -> None:
@@ -163,11 +171,3 @@ def _keep(result: ProfileResult, run_dir: Path, error: BaseException) -> None:
     if result.report.is_file() and not place.exists():
         shutil.move(result.report, place)
         error.add_note(f"the capture is kept: {place}")
-
-
-def _sha256(path: Path) -> str | None:
-    """Hex digest of a file; None for a directory of Parquet files."""
-    if not path.is_file():
-        return None
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

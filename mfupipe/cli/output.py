@@ -10,6 +10,10 @@ import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mfupipe.ingest import Progress
 
 Cell = object
 HARMLESS = "\n\t"
@@ -39,20 +43,28 @@ def progress(text: str) -> None:
 
 
 @contextmanager
-def stage(text: str) -> Iterator[None]:
-    """Show on stderr that something is being done: a spinner with the time in a terminal, else one line."""
+def stage(text: str) -> Iterator[Progress]:
+    """Show on stderr what is being done: a bar with the time in a terminal, else one line. Yields the bar's handle."""
     if not sys.stderr.isatty():
         _to_stderr(f"{text} ...")
-        yield
+        yield _unseen
         return
     from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-    from rich.text import Text
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bars
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        shown.add_task(Text(visible(text)).plain, total=None)
-        yield
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
+    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task(visible(text), total=None)
+
+        def moved(step: str, done: int, total: int) -> None:
+            bars.update(task, description=f"{visible(text)}: {step}", completed=done, total=total)
+
+        yield moved
+
+
+def _unseen(step: str, done: int, total: int) -> None:
+    """Where no bar is."""
 
 
 def result(text: str) -> None:

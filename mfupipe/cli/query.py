@@ -63,15 +63,19 @@ def gpus(name: Annotated[str | None, typer.Argument(help="A GPU, as the driver n
 
 
 def _list_tables(connection: duckdb.DuckDBPyConnection) -> None:
-    """One block per table: its name and comment, then its columns with type, unit and comment."""
-    answer = _described(connection)
-    position = {column: answer.columns.index(column) for column in answer.columns}
-    for name in dict.fromkeys(row[position["table"]] for row in answer.rows):
-        result(f"{name}")
-        rows = [row for row in answer.rows if row[position["table"]] == name]
-        shown = [column for column in answer.columns if column != "table"]
-        table(shown, ([row[position[column]] or "" for column in shown] for row in rows))
+    """One block per table: its name and what it holds, then its columns with type, [unit] and meaning."""
+    from mfupipe import warehouse
+
+    rows = warehouse.describe(connection).to_pylist()
+    for name, comment in dict.fromkeys((row["table_name"], row["table_comment"]) for row in rows):
+        result(f"{name}: {comment or ''}".rstrip(": "))
+        mine = [row for row in rows if row["table_name"] == name]
+        table(("column", "type", "meaning"), [_column(row) for row in mine])
         result("")
+
+
+def _column(row: dict[str, str | None]) -> tuple[str, ...]:
+    return tuple(row[key] or "" for key in ("column_name", "column_type", "column_comment"))
 
 
 def _described(connection: duckdb.DuckDBPyConnection) -> Answer:

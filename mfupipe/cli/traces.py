@@ -40,7 +40,7 @@ def ingest(
     from mfupipe.pipeline import Labels, ingest_run
 
     said = options.said(step_range, step_flop, step_items, flop_convention, reference_dtype, peak)
-    ingest_run(tuple(traces), output, Labels(workload, variant), said, stage)
+    ingest_run(tuple(traces), output, Labels(workload, variant, said.flop_convention), said, stage)
     show_run(output)
     result(f"next: mfupipe report {output}")
 
@@ -67,7 +67,7 @@ def report(
     out_dir = output if output is not None else Path(f"{source.name.partition('.')[0] or 'trace'}-report")
     if out_dir.exists() and not _is_report(out_dir):
         _refuse(out_dir)
-    _report(source, out_dir, Labels(workload, variant), said)
+    _report(source, out_dir, Labels(workload, variant, said.flop_convention), said)
 
 
 def demo(
