@@ -88,7 +88,7 @@ def profile_run(request: ProfileRequest, run_dir: Path, said: Overrides, repeat:
     entries: list[TraceEntry] = []
     notes: list[Note] = []
     options = said.over(BuildOptions())
-    with new_run(run_dir) as staging:
+    with new_run(run_dir.absolute()) as staging:  # nsys names its report by an absolute path
         try:
             for trace_id in range(repeat):
                 results.append(profile(request, _capture_folder(staging, trace_id, repeat)))
