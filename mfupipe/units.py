@@ -23,11 +23,6 @@ _PREFIXES = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3
 _UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
-def is_known(value: float | None) -> bool:
-    """False for NULL and for numbers that are not finite."""
-    return value is not None and math.isfinite(value)
-
-
 def significant(value: float | None) -> str:
     """Three significant digits without an exponent: 1234.5 -> '1,234', 12.34 -> '12.3', 0.01234 -> '0.0123'."""
     if value is None or not math.isfinite(value):
@@ -69,6 +64,12 @@ def flop_rate(value: float | None) -> str:
     return _scaled(value, _PREFIXES, "FLOP/s")
 
 
+def decade(value: float, unit: str) -> str:
+    """A power of ten on an axis: '100 TFLOP/s'."""
+    scale, prefix = next((prefix for prefix in _PREFIXES if abs(value) >= prefix[0]), _PREFIXES[-1])
+    return f"{value / scale:g} {prefix}{unit}"
+
+
 def byte_count(value: float | None) -> str:
     """A count of bytes, decimal prefixes: '1.05 GB'."""
     return _scaled(value, _PREFIXES, "B")
@@ -81,7 +82,7 @@ def byte_rate(value: float | None) -> str:
 
 def clock(hertz: float | None) -> str:
     """A clock in MHz: '1,980 MHz'."""
-    return UNKNOWN if not is_known(hertz) else f"{significant(_divided(hertz, 1e6))} MHz"
+    return UNKNOWN if hertz is None or not math.isfinite(hertz) else f"{hertz / 1e6:,.0f} MHz"
 
 
 def percent(value: float | None) -> str:

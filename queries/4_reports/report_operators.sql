@@ -96,10 +96,10 @@ SELECT
             ELSE 'no SOL: ' || coalesce(cost_reason, 'no peak known for this GPU and dtype')
         END
         WHEN best_ideal_ns > costed_ns THEN 'SOL above 100: data in L2, or a wrong count'
-        WHEN best_ideal_ns >= 0.9 * costed_ns THEN 'at the roof'
+        WHEN best_ideal_ns >= 0.9 * costed_ns THEN 'within a tenth of the roof'
         -- Launch and drain take a few us.
         WHEN best_ideal_ns < 5000.0 * kernel_count
-            THEN printf('latency floor: %.1f us ideal per kernel', best_ideal_ns / kernel_count / 1000.0)
+            THEN printf('latency floor: %.1f us or less ideal a kernel', greatest(best_ideal_ns / kernel_count, 100) / 1e3)
         WHEN bound = 'memory' AND kernel_count >= 3 * call_count
             THEN printf('memory bound, %.0f kernels a call: fuse', kernel_count / call_count)
         WHEN bound = 'memory' THEN 'memory bound, below the bandwidth roof'

@@ -1,0 +1,158 @@
+"""Sentences: the headline as a finding, its basis, titles of figures, where to look next. Numbers come from SQL."""
+
+from __future__ import annotations
+
+from mfupipe import units
+from mfupipe.report.views import Row, View, rows_of
+
+NAMED_LOSSES = 2
+SMALLEST_NAMED_PCT = 0.1
+
+
+def finding(view: View) -> str:
+    """The headline: '33.3 ms per step, MFU 65.2 %: 15.4 points lost to memory-bound operators, 9.9 to ..'."""
+    lead, lost = view.text("lead"), losses(view)
+    step = f"{units.duration(view.number('step_ns'))} per step"
+    if lead == "mfu":
+        return _joined(f"{step}, MFU {units.percent(view.number('mfu_pct'))}", lost)
+    if lead == "mbu":
+        mfu = "" if view.number("mfu_pct") is None else f" (MFU {units.percent(view.number('mfu_pct'))})"
+        return _joined(f"{step}, MBU {units.percent(view.number('mbu_pct'))}{mfu}", lost)
+    if lead == "no_peak":
+        rate = view.number("model_flop_per_s")
+        achieved = f", {units.flop_rate(rate)} achieved" if rate else ""
+        return f"{step}{achieved}; no peak is known for {device(view)}, so no MFU"
+    if lead == "no_flop":
+        return _joined(f"{step}, MFU unknown: no FLOP known", lost)
+    if lead == "no_step":
+        window = units.duration(view.number("window_ns"))
+        return _joined(
+            f"no step found; GPU busy {units.percent(view.number('busy_pct'))} of a window of {window}", lost
+        )
+    return "no GPU work in this trace"
+
+
+def losses(view: View) -> str:
+    """The largest losses: '15.4 points lost to memory-bound operators, 9.9 to launch gaps'; '' when there is none.
+
+    Where bytes bind, memory-bound operators are the work itself and no loss.
+    """
+    skipped = {"memory_bound"} if view.text("lead") == "mbu" else set()
+    ranked = [row for row in rows_of(view.ledger) if row["loss_rank"] is not None and row["component"] not in skipped]
+    ranked = [row for row in ranked if _float(row, "pct") >= SMALLEST_NAMED_PCT]
+    named = sorted(ranked, key=lambda row: _float(row, "loss_rank"))[:NAMED_LOSSES]
+    texts = [f"{units.points(_float(row, 'pct'))}{{}} to {row['label']}" for row in named]
+    return ", ".join(text.format(" points lost" if index == 0 else "") for index, text in enumerate(texts))
+
+
+def basis(view: View) -> list[str]:
+    """What the headline rests on, as short phrases: device, peak, convention, n, spread, step rule, clock."""
+    phrases = [device(view), _peak(view)]
+    if view.text("flop_convention"):
+        phrases.append(f"FLOP: {units.plain(view.text('flop_convention'))}")
+    if view.text("cost_source"):
+        phrases.append(f"costs from {units.plain(view.text('cost_source'))}")
+    if view.has_steps:
+        spread = view.number("step_spread_pct")
+        known_spread = "spread unknown" if spread is None else f"spread {units.percent(spread)}"
+        phrases += [f"n = {units.plural(view.number('step_count'), 'step')}, {known_spread}", _timing(view)]
+    phrases.append(f"step rule: {units.plain(view.text('step_rule') or 'none')}")
+    clock = view.number("sm_clock_hz")
+    phrases.append("clock not measured" if clock is None else f"SM clock {units.clock(clock)}")
+    return phrases
+
+
+def device(view: View) -> str:
+    """'NVIDIA H200' or '2 x NVIDIA H200'."""
+    name, gpus = units.plain(view.text("device_name") or None, 60), view.number("gpu_count")
+    name = "unknown GPU" if name == units.UNKNOWN else name
+    return f"{units.count(gpus)} x {name}" if gpus is not None and gpus > 1 else name
+
+
+def whole(view: View) -> str:
+    """What 100 % of the ledger is."""
+    return "one step" if view.has_steps else "the busy window"
+
+
+def phase_name(view: View) -> str:
+    """'phase decode, trace 0' as far as there is something to tell apart."""
+    phase = units.plain(view.text("phase"), 40) if view.text("phase") else ""
+    workload = units.plain(view.text("workload"), 40) if view.text("workload") else ""
+    return ", ".join([*([f"phase {phase}"] if phase else []), *([workload] if workload else []),
+                      f"trace {view.text('trace_id')}"])  # fmt: skip
+
+
+def ledger_title(view: View) -> str:
+    """The finding of the ledger."""
+    lost = losses(view)
+    return lost[0].upper() + lost[1:] if lost else "Nothing is lost that the ledger can name"
+
+
+def operators_title(view: View) -> str:
+    """The finding of the operator table: what the first rows could win back."""
+    first = next(iter(rows_of(view.operators)), None)
+    value = None if first is None else first["recoverable_per_step_ns"]
+    if first is None or not isinstance(value, int | float) or value <= 0:
+        return "Operators by time: no ceiling says what is recoverable"
+    return f"{operator_name(first, 48)} has most time above its ceiling: {units.duration(value)} of {whole(view)}"
+
+
+def roofline_title(view: View) -> str:
+    """The finding of the roofline: which side of the ridge holds the time."""
+    sol = view.number("sol_measured_pct")
+    kind = "measured" if sol is not None else "datasheet"
+    sol = view.number("sol_pct") if sol is None else sol
+    if sol is None:
+        return "No ceiling is known: the points have no roof"
+    return f"Costed operators run at {units.percent(sol)} of the speed of light ({kind} ceiling)"
+
+
+def steps_title(view: View) -> str:
+    """The finding of the step times: how steady the run was."""
+    spread = units.percent(view.number("step_spread_pct"))
+    measured = units.plural(view.number("step_count"), "measured step")
+    return f"{measured}: median {units.duration(view.number('step_median_ns'))}, spread {spread}"
+
+
+def next_to_look_at(view: View, limit: int = 3) -> list[str]:
+    """The operators with most recoverable time and why: 'aten::mm backward: 3.1 ms recoverable, compute bound ..'."""
+    found: list[str] = []
+    for row in rows_of(view.operators):
+        value = row["recoverable_per_step_ns"]
+        if isinstance(value, int | float) and value > 0 and len(found) < limit:
+            found.append(
+                f"{operator_name(row, 60)}: {units.duration(value)} recoverable, {units.plain(str(row['why']))}"
+            )
+    return found
+
+
+def operator_name(row: Row, limit: int) -> str:
+    """'aten::mm backward': the direction is said unless it is forward or none."""
+    direction = str(row["direction"] or "")
+    suffix = "" if direction in ("", "forward") else f" {direction}"
+    return units.plain(str(row["operator"]), limit - len(suffix)) + suffix
+
+
+def _joined(head: str, lost: str) -> str:
+    return f"{head}: {lost}" if lost and ": " not in head else f"{head}; {lost}" if lost else head
+
+
+def _peak(view: View) -> str:
+    peak, bandwidth = view.number("reference_flop_per_s"), view.number("bandwidth_bytes_per_s")
+    if peak is None and bandwidth is None:
+        return "no peak known"
+    dtype = units.plain(view.text("reference_dtype") or None, 20)
+    return f"{dtype} dense datasheet peak {units.flop_rate(peak)}, {units.byte_rate(bandwidth)}"
+
+
+def _timing(view: View) -> str:
+    if view.number("untraced_step_ns") is None:
+        return "timed under the profiler"
+    overhead = view.number("profiler_overhead_pct")
+    slower = "" if overhead is None else f", tracing adds {units.percent(overhead)}"
+    return f"timed without the profiler (n = {units.count(view.number('untraced_n'))}{slower})"
+
+
+def _float(row: Row, column: str) -> float:
+    value = row[column]
+    return float(value) if isinstance(value, int | float) else 0.0
