@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +11,7 @@ import typer
 from mfupipe.cli import options
 from mfupipe.cli.output import result, stage
 from mfupipe.errors import UsageError
-from mfupipe.run import new_run
+from mfupipe.run import read_manifest
 
 if TYPE_CHECKING:
     from mfupipe.pipeline import Labels, Overrides
@@ -85,8 +81,9 @@ def demo(
 
 
 def _report(source: Path, out_dir: Path, labels: Labels, said: Overrides) -> None:
-    """Write into a new directory. Exits with 5 after it when the trace holds no GPU work."""
+    """Write it, and show its headline. Exits with 5 after it when the trace holds no GPU work."""
     from mfupipe import warehouse
+    from mfupipe.cli.conditions import report_context
     from mfupipe.cli.headline import has_gpu_work, show
     from mfupipe.pipeline import report_target
     from mfupipe.report import write_report
@@ -94,33 +91,18 @@ def _report(source: Path, out_dir: Path, labels: Labels, said: Overrides) -> Non
     with (
         report_target(source, labels, said, stage) as target,
         warehouse.open_run(target.run_dir, target.options) as connection,
-        _new_report(out_dir) as staging,
     ):
         with stage("drawing the report"):
-            write_report(connection, staging)
+            files = write_report(connection, out_dir, context=report_context(source, read_manifest(target.run_dir)))
         show(connection)
         complete = has_gpu_work(connection)
-    result(f"written: {out_dir / 'report.html'}")
+    result(f"written: {files.html}")
     if not complete:
         raise typer.Exit(UNUSABLE)
 
 
 def _refuse(out_dir: Path) -> None:
     raise UsageError(f"{out_dir} exists and is not written over", "give another -o, or remove it first")
-
-
-@contextmanager
-def _new_report(out_dir: Path) -> Iterator[Path]:
-    """A staging directory that becomes `out_dir`, or takes the place of the report that is there."""
-    if not out_dir.exists():
-        with new_run(out_dir) as staging:
-            yield staging
-        return
-    beside = out_dir.with_name(f".{out_dir.name}.{os.getpid()}")
-    with new_run(beside) as staging:
-        yield staging
-    shutil.rmtree(out_dir)
-    beside.rename(out_dir)
 
 
 def _is_report(path: Path) -> bool:

@@ -13,12 +13,16 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "mfupipe"
 # A module may import from its own part and from parts of a lower level.
 LEVELS = (
+    {"__main__"},
     {"cli"},
     {"pipeline"},
     {"profile", "ingest", "warehouse", "report", "doctor", "calibrate"},
     {"figures"},
     {"figure_labels"},
-    {"annotate", "costs", "devices"},
+    {"annotate_torch"},
+    {"annotate"},
+    {"emitters", "torch_calls", "headers"},
+    {"costs", "devices"},
     {"run", "units", "paths", "inject"},
     {"errors"},
 )
