@@ -141,17 +141,11 @@ def nvtx_package(nsys: Nsys, trial: Trial) -> Check:
 def cuda_trace(trial: Trial, driver: Driver | None) -> Check:
     """A memset on the GPU must arrive."""
     if driver is None or not driver.gpus:
-        return Check(
-            "trial on the GPU", State.WARN, "no GPU here, not tried", "run mfupipe doctor on the GPU machine"
-        )
+        return Check("trial on the GPU", State.WARN, "no GPU here, not tried", "run mfupipe doctor on the GPU machine")
     if "no libcudart" in trial.program_said:
-        return Check(
-            "trial on the GPU", State.WARN, "not tried: no libcudart found", "install the CUDA runtime"
-        )
+        return Check("trial on the GPU", State.WARN, "not tried: no libcudart found", "install the CUDA runtime")
     if trial.cuda_rows > 0:
-        return Check(
-            "trial on the GPU", State.OK, f"{trial.cuda_rows} memsets of a trial program were recorded"
-        )
+        return Check("trial on the GPU", State.OK, f"{trial.cuda_rows} memsets of a trial program were recorded")
     remedy = "end other profilers, use an nsys as new as the driver's CUDA, or run as root"
     return Check("trial on the GPU", State.FAIL, "a memset ran and was not recorded", remedy)
 
@@ -160,15 +154,11 @@ def cuda_version(nsys: Nsys, driver: Driver | None) -> Check:
     """An nsys older than the driver's CUDA drops events when it meets calls that it does not know."""
     cupti = bundled_cupti(nsys)
     if cupti is None or driver is None or driver.cuda is None:
-        return Check(
-            "nsys against CUDA", State.OK, "no driver here to compare with, or nsys does not show its CUPTI"
-        )
+        return Check("nsys against CUDA", State.OK, "no driver here to compare with, or nsys does not show its CUPTI")
     evidence = f"nsys is of CUDA {cupti[0]}.{cupti[1]}, the driver of {driver.cuda[0]}.{driver.cuda[1]}"
     if cupti >= driver.cuda:
         return Check("nsys against CUDA", State.OK, evidence)
-    remedy = (
-        "capture with --capture auto or api, never all: an old nsys drops events after calls it does not know"
-    )
+    remedy = "capture with --capture auto or api, never all: an old nsys drops events after calls it does not know"
     return Check("nsys against CUDA", State.WARN, evidence, remedy)
 
 
@@ -185,18 +175,12 @@ def counters() -> Check:
     try:
         text = DRIVER_PARAMETERS.read_text(encoding="utf-8")
     except OSError:
-        return Check(
-            "counters", State.WARN, f"{DRIVER_PARAMETERS} cannot be read: no driver, or a container", ""
-        )
+        return Check("counters", State.WARN, f"{DRIVER_PARAMETERS} cannot be read: no driver, or a container", "")
     if "RmProfilingAdminOnly: 0" in text:
         return Check("counters", State.OK, "open to every user (RmProfilingAdminOnly: 0)")
     if os.geteuid() == 0:
-        return Check(
-            "counters", State.OK, "for administrators only, and this is root (RmProfilingAdminOnly: 1)"
-        )
-    remedy = (
-        "needed for ncu only: set NVreg_RestrictProfilingToAdminUsers=0 for the nvidia module, or run as root"
-    )
+        return Check("counters", State.OK, "for administrators only, and this is root (RmProfilingAdminOnly: 1)")
+    remedy = "needed for ncu only: set NVreg_RestrictProfilingToAdminUsers=0 for the nvidia module, or run as root"
     return Check("counters", State.WARN, "for administrators only (RmProfilingAdminOnly: 1)", remedy)
 
 

@@ -36,9 +36,9 @@ class TraceEntry:
 class BuildOptions:
     """What the user may say about a trace that the trace cannot say itself.
 
-    step_regex: full match on range names, group 1 is the phase. step_flop [FLOP per step] and step_items: stated model work.
-    peaks: dtype -> FLOP/s, with 'bytes' -> bytes/s, replacing the datasheet row. reference_dtype: denominator of MFU.
-    ceiling: 'measured' or 'datasheet', the one that ranks operators.
+    step_regex: full match on range names, group 1 is the phase. step_flop [FLOP per step] and step_items: stated model
+    work. peaks: dtype -> FLOP/s, with 'bytes' -> bytes/s, replacing the datasheet row. reference_dtype: denominator of
+    MFU. ceiling: 'measured' or 'datasheet', the one that ranks operators.
     """
 
     step_regex: str | None = None
@@ -52,7 +52,7 @@ class BuildOptions:
 
 @dataclass(frozen=True)
 class Manifest:
-    """Contents of manifest.json. `profile` holds what `mfupipe profile` recorded about the program it ran, else None."""
+    """Contents of manifest.json. `profile` is what `mfupipe profile` recorded about the program it ran, else None."""
 
     traces: tuple[TraceEntry, ...]
     options: BuildOptions = BuildOptions()
@@ -81,7 +81,8 @@ def read_manifest(run_dir: Path) -> Manifest:
             format_version=raw["format_version"],
         )
     except FileNotFoundError:
-        raise UnusableTrace(f"{run_dir} is not a RUN: it has no {MANIFEST_NAME}", "mfupipe ingest TRACE -o RUN") from None
+        missing = f"{run_dir} is not a RUN: it has no {MANIFEST_NAME}"
+        raise UnusableTrace(missing, "mfupipe ingest TRACE -o RUN") from None
     except (json.JSONDecodeError, KeyError, TypeError, OSError) as error:
         raise UnusableTrace(f"{path} cannot be read ({error})", "ingest the trace again into a new RUN") from error
 
@@ -115,6 +116,6 @@ def new_run(run_dir: Path) -> Iterator[Path]:
 
 def _publish(staging: Path, run_dir: Path) -> None:
     try:
-        os.rename(staging, run_dir)
+        staging.rename(run_dir)
     except OSError as error:
         raise UsageError(f"{run_dir} appeared while it was being made ({error.strerror})", "give another -o") from error

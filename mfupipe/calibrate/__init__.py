@@ -45,9 +45,7 @@ def calibrate(options: CalibrateOptions) -> tuple[Ceiling, ...]:
     try:
         result = subprocess.run(argv, capture_output=True, text=True, check=False)
     except OSError as error:
-        raise EnvironmentProblem(
-            f"{options.python} cannot be run ({error})", "give the path of a Python"
-        ) from error
+        raise EnvironmentProblem(f"{options.python} cannot be run ({error})", "give the path of a Python") from error
     if result.returncode != 0:
         tail = "\n".join(result.stderr.strip().splitlines()[-5:])
         hint = "calibrate needs a Python with torch and a GPU that nothing else uses; mfupipe doctor"

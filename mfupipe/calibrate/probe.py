@@ -32,17 +32,10 @@ def main() -> None:
     if not torch.cuda.is_available():
         raise SystemExit("no GPU: torch.cuda.is_available() is False")
     sustained_s = float(sys.argv[1])
-    rows = [
-        row
-        for dtype in ("bf16", "fp16", "tf32", "fp32", "fp8")
-        for row in matmul_rows(torch, dtype, sustained_s)
-    ]
+    rows = [row for dtype in ("bf16", "fp16", "tf32", "fp32", "fp8") for row in matmul_rows(torch, dtype, sustained_s)]
     rows += copy_rows(torch, sustained_s)
     name, source = torch.cuda.get_device_name(), f"mfupipe calibrate, torch {torch.__version__}"
-    filled = [
-        {"device_name": name, "kind": "measured", **row, "source": f"{source}, {row['source']}"}
-        for row in rows
-    ]
+    filled = [{"device_name": name, "kind": "measured", **row, "source": f"{source}, {row['source']}"} for row in rows]
     print(json.dumps(filled))
 
 
@@ -125,9 +118,7 @@ def sustained_seconds(torch: Any, call: Callable[[], object], seconds: float) ->
     return float(first.elapsed_time(last)) / 1e3 / calls
 
 
-def row(
-    dtype: str, condition: str, flop_per_s: float | None, bytes_per_s: float | None, source: str
-) -> dict[str, Any]:
+def row(dtype: str, condition: str, flop_per_s: float | None, bytes_per_s: float | None, source: str) -> dict[str, Any]:
     return {
         "dtype": dtype,
         "condition": condition,

@@ -82,9 +82,7 @@ class Watch:
         if self.session.is_over() or self.compiling():
             return
         self.stop_watching_modules()
-        followed = self.inside.setdefault(
-            -1, id(optimizer)
-        )  # with several optimizers, the first one is the border
+        followed = self.inside.setdefault(-1, id(optimizer))  # with several optimizers, the first one is the border
         if followed == id(optimizer):
             self.session.border("optimizer")
 
@@ -165,11 +163,7 @@ class Watch:
         return result
 
     def compiled_call(self, module: Any, args: Any) -> None:
-        if (
-            not self.compiling()
-            and self.inside.setdefault(-2, id(module)) == id(module)
-            and self.is_step(module)
-        ):
+        if not self.compiling() and self.inside.setdefault(-2, id(module)) == id(module) and self.is_step(module):
             self.session.border("module")
 
     # The program's own captures

@@ -81,9 +81,7 @@ def no_kernels(counts: Counts, result: ProfileResult) -> UnusableTrace:
     """Nothing ran on a GPU, or its events did not survive."""
     held = f"0 kernels, {counts.launches} kernel launches, {counts.ranges} ranges"
     if counts.launches:
-        return UnusableTrace(
-            f"the capture holds no GPU work ({held}): the events were lost", _version_hint(result)
-        )
+        return UnusableTrace(f"the capture holds no GPU work ({held}): the events were lost", _version_hint(result))
     hint = "is the program on the GPU inside the captured steps? see CUDA_VISIBLE_DEVICES, and mfupipe doctor"
     return UnusableTrace(f"the capture holds no GPU work ({held})", hint)
 
@@ -92,9 +90,7 @@ def lost_events(counts: Counts, result: ProfileResult) -> Note | None:
     """More launches without a kernel than the edges of a capture explain."""
     if counts.launches == 0 or 100 * counts.lost <= LOST_LIMIT_PCT * counts.launches:
         return None
-    message = (
-        f"{counts.lost} of {counts.launches} kernel launches have no kernel in the capture: events were lost"
-    )
+    message = f"{counts.lost} of {counts.launches} kernel launches have no kernel in the capture: events were lost"
     return Note("lost_events", message, _version_hint(result))
 
 
@@ -109,9 +105,7 @@ def no_ranges(counts: Counts, result: ProfileResult) -> Note | None:
         if by_hand and old
         else ""
     )
-    hint = (
-        "pip install nvtx==0.2.11, or mark with mfupipe.annotate or torch.cuda.nvtx; mfupipe doctor tests it"
-    )
+    hint = "pip install nvtx==0.2.11, or mark with mfupipe.annotate or torch.cuda.nvtx; mfupipe doctor tests it"
     return Note("no_ranges", f"{counts.kernels} kernels and not one NVTX range arrived{why}", hint)
 
 
@@ -120,8 +114,7 @@ def one_process(counts: Counts) -> Note | None:
     if counts.kernel_processes >= counts.launching_processes:
         return None
     message = (
-        f"{counts.launching_processes} processes launched kernels, and kernels of {counts.kernel_processes} "
-        "arrived"
+        f"{counts.launching_processes} processes launched kernels, and kernels of {counts.kernel_processes} arrived"
     )
     return Note("kernels_of_some_processes", message, "start mfupipe once per rank with --per-rank")
 
@@ -141,11 +134,5 @@ def _version_hint(result: ProfileResult) -> str:
             f"nsys {result.nsys.version_text} is of CUDA {cupti[0]}.{cupti[1]}, the driver of "
             f"{driver.cuda[0]}.{driver.cuda[1]}"
         )
-        return (
-            f"{versions}: use a newer nsys, or a capture range (--capture auto or api) instead of the whole "
-            "run"
-        )
-    return (
-        "use a newer nsys, or a capture range (--capture auto or api) instead of the whole run; mfupipe "
-        "doctor"
-    )
+        return f"{versions}: use a newer nsys, or a capture range (--capture auto or api) instead of the whole run"
+    return "use a newer nsys, or a capture range (--capture auto or api) instead of the whole run; mfupipe doctor"

@@ -77,9 +77,7 @@ class Outcome:
     expected: Path
 
 
-def judge(
-    outcome: Outcome, nsys: Nsys, target: Target, status: AutoStatus | None
-) -> tuple[Path, tuple[Note, ...]]:
+def judge(outcome: Outcome, nsys: Nsys, target: Target, status: AutoStatus | None) -> tuple[Path, tuple[Note, ...]]:
     """The report and what to say about it. Raises the MfupipeError that fits when there is none."""
     report = next((path for path in generated(outcome.stdout, ".nsys-rep") if _is_filled(path)), None)
     if report is None:
@@ -116,7 +114,9 @@ def explain(outcome: Outcome, nsys: Nsys, target: Target, status: AutoStatus | N
     return never_opened(target, status)
 
 
-def _explain_line(kind: str, line: str, outcome: Outcome, nsys: Nsys, target: Target) -> MfupipeError | None:
+def _explain_line(  # noqa: PLR0911 - a table of cases
+    kind: str, line: str, outcome: Outcome, nsys: Nsys, target: Target
+) -> MfupipeError | None:
     match kind:
         case "disk":
             return messages.disk_full(line, outcome.expected.parent)
@@ -152,12 +152,8 @@ def never_opened(target: Target, status: AutoStatus | None) -> MfupipeError:
 def never_opened_auto(status: AutoStatus | None) -> MfupipeError:
     """Translate the injected file's reason."""
     if status is None:
-        reason = (
-            "the injected file never ran (no Python program, python -I, -E or -S, or a cleared PYTHONPATH)"
-        )
-        return messages.never_opened_auto(
-            reason, "keep PYTHONPATH and MFUPIPE_* in the program's environment"
-        )
+        reason = "the injected file never ran (no Python program, python -I, -E or -S, or a cleared PYTHONPATH)"
+        return messages.never_opened_auto(reason, "keep PYTHONPATH and MFUPIPE_* in the program's environment")
     seen = f"{status.steps_seen} steps were seen"
     table = {
         "no torch": ("the program never imported torch", "profile a program that uses PyTorch"),
@@ -233,9 +229,7 @@ def read_status(path: Path) -> AutoStatus | None:
     found = [path] if path.exists() else sorted(path.parent.glob(f"{path.name}.bystander.*"))
     statuses = [status for name in found if (status := _read_one(name)) is not None]
     order = ("no torch", "no CUDA", "failed", "no optimizer step", "no repeated module call", "too few steps")
-    return max(
-        statuses, key=lambda s: order.index(s.reason) if s.reason in order else len(order), default=None
-    )
+    return max(statuses, key=lambda s: order.index(s.reason) if s.reason in order else len(order), default=None)
 
 
 def _read_one(path: Path) -> AutoStatus | None:

@@ -78,8 +78,7 @@ def cannot_write(line: str) -> MfupipeError:
 
 def disk_full(line: str, where: Path) -> MfupipeError:
     hint = (
-        "free space there and in the temporary directory (TMPDIR), capture fewer steps (--steps 3), or give "
-        "another -o"
+        "free space there and in the temporary directory (TMPDIR), capture fewer steps (--steps 3), or give another -o"
     )
     return EnvironmentProblem(f"the disk is full while the report was written to {where}: {line}", hint)
 
@@ -114,9 +113,7 @@ def never_opened_api() -> MfupipeError:
         "call torch.cuda.profiler.start() and stop() around the steps to measure, or use --capture auto, "
         "time:30+5, nvtx:NAME or all"
     )
-    return UnusableTrace(
-        "the capture never opened: the program ended without a call of cudaProfilerStart", hint
-    )
+    return UnusableTrace("the capture never opened: the program ended without a call of cudaProfilerStart", hint)
 
 
 def never_opened_nvtx(name: str) -> MfupipeError:
@@ -130,9 +127,7 @@ def never_opened_nvtx(name: str) -> MfupipeError:
 
 def never_opened_time(delay_s: float) -> MfupipeError:
     hint = "give a shorter delay (time:DELAY+LENGTH), or use --capture auto, api, nvtx:NAME or all"
-    return UnusableTrace(
-        f"the capture never opened: the program ended within the delay of {delay_s:g} s", hint
-    )
+    return UnusableTrace(f"the capture never opened: the program ended within the delay of {delay_s:g} s", hint)
 
 
 def nothing_generated(line: str) -> MfupipeError:
@@ -161,9 +156,7 @@ def written_elsewhere(expected: Path, actual: Path) -> Note:
 
 def failed_after_capture(exit_code: int) -> Note:
     message = f"the program ended with {_exit_text(exit_code)} after the capture had closed"
-    return Note(
-        "failed_after_capture", message, "the captured steps are complete; look at the program's own stderr"
-    )
+    return Note("failed_after_capture", message, "the captured steps are complete; look at the program's own stderr")
 
 
 def few_steps_captured(captured: int, asked: int) -> Note:
@@ -184,9 +177,7 @@ def no_operator_ranges(error: str) -> Note:
 
 def own_capture() -> Note:
     message = "the program opens its own capture, which was left alone: no untraced steps were timed"
-    return Note(
-        "own_capture", message, "take out its cudaProfilerStart for --capture auto, or say --capture api"
-    )
+    return Note("own_capture", message, "take out its cudaProfilerStart for --capture auto, or say --capture api")
 
 
 def no_nvml() -> Note:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import re
 import shutil
@@ -39,6 +38,7 @@ class Nsys:
 
     @property
     def version_text(self) -> str:
+        """2023.4.4."""
         return ".".join(str(part) for part in self.version)
 
     def has(self, option: str) -> bool:
@@ -64,7 +64,7 @@ def find_nsys(given: Path | None) -> Nsys:
 
 def installed_paths() -> tuple[Path, ...]:
     """Every executable nsys in the usual install places, each real file once."""
-    paths = (Path(name) for place in INSTALL_PLACES for name in sorted(glob.glob(place)))
+    paths = (path for place in INSTALL_PLACES for path in sorted(Path("/").glob(place.removeprefix("/"))))
     unique = {path.resolve(): path for path in paths if os.access(path, os.X_OK)}
     return tuple(unique.values())
 
@@ -83,9 +83,7 @@ def bundled_cupti(nsys: Nsys) -> tuple[int, int] | None:
     seen."""
     folders = (nsys.path.resolve().parent, *nsys.path.resolve().parent.parent.glob("target-linux-*"))
     names = [path.name for folder in folders for path in folder.glob("libcupti.so.*")]
-    found = [
-        (int(m[1]), int(m[2])) for name in names if (m := re.fullmatch(r"libcupti\.so\.(\d+)\.(\d+)", name))
-    ]
+    found = [(int(m[1]), int(m[2])) for name in names if (m := re.fullmatch(r"libcupti\.so\.(\d+)\.(\d+)", name))]
     return max(found, default=None)
 
 
@@ -97,17 +95,11 @@ def importer_path(nsys: Nsys) -> Path | None:
 
 def _given(path: Path) -> Nsys:
     inside = (
-        [path / "nsys", path / "bin" / "nsys", *sorted(path.glob("target-linux-*/nsys"))]
-        if path.is_dir()
-        else [path]
+        [path / "nsys", path / "bin" / "nsys", *sorted(path.glob("target-linux-*/nsys"))] if path.is_dir() else [path]
     )
-    found = next(
-        (nsys for name in inside if os.access(name, os.X_OK) and (nsys := probe(name.absolute()))), None
-    )
+    found = next((nsys for name in inside if os.access(name, os.X_OK) and (nsys := probe(name.absolute()))), None)
     if found is None:
-        hint = (
-            "give the path of the nsys executable, for example /opt/nvidia/nsight-systems/2025.1.1/bin/nsys"
-        )
+        hint = "give the path of the nsys executable, for example /opt/nvidia/nsight-systems/2025.1.1/bin/nsys"
         raise EnvironmentProblem(f"{path} is not a working nsys (it prints no Nsight Systems version)", hint)
     return found
 

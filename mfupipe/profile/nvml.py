@@ -59,6 +59,7 @@ class Nvml:
         self.devices = [self._handle(index) for index in range(min(count.value, MAX_GPUS))]
 
     def driver(self) -> Driver:
+        """Versions and GPUs."""
         version = self._text(self.library.nvmlSystemGetDriverVersion)
         number = ctypes.c_int()
         known = self.library.nvmlSystemGetCudaDriverVersion_v2(ctypes.byref(number)) == 0
@@ -70,6 +71,7 @@ class Nvml:
         return [self._sample(device) for device in self.devices]
 
     def close(self) -> None:
+        """Let go of the library."""
         self.library.nvmlShutdown()
 
     def _handle(self, index: int) -> ctypes.c_void_p:

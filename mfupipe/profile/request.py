@@ -172,8 +172,7 @@ def run_directory(run_dir: Path, ranks: RankNaming) -> Path:
     rank = process_rank()
     if rank is None:
         hint = (
-            "start mfupipe once per rank: torchrun --no-python ... mfupipe profile --per-rank -o RUN -- "
-            "python train.py"
+            "start mfupipe once per rank: torchrun --no-python ... mfupipe profile --per-rank -o RUN -- python train.py"
         )
         raise UsageError(f"--per-rank: none of {', '.join(RANK_VARIABLES)} is set", hint)
     return run_dir.with_name(f"{run_dir.name}.rank{rank}")

@@ -82,9 +82,7 @@ def profile(request: ProfileRequest, staging: Path) -> ProfileResult:
     outcome = Outcome(exit_code, stdout, stderr, output.with_name(output.name + ".nsys-rep"))
     report, found = judge(outcome, nsys, target, status)
     report = take(report, outcome.expected)
-    untraced = (
-        status.untraced_step_ns if status is not None else steps.untraced_step_ns if steps is not None else ()
-    )
+    untraced = status.untraced_step_ns if status is not None else steps.untraced_step_ns if steps is not None else ()
     return ProfileResult(
         report=report,
         nsys=nsys,
@@ -118,15 +116,11 @@ def found_profilers() -> list[str]:
 def run_command(command: Command) -> tuple[int, str, str]:
     """Run nsys; the program's output goes to our stderr as it comes. (exit code, end of stdout, end of
     stderr)."""
-    process = subprocess.Popen(
-        command.argv, env=command.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+    process = subprocess.Popen(command.argv, env=command.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None and process.stderr is not None
     kept = (bytearray(), bytearray())
     streams = (process.stdout, process.stderr)
-    threads = [
-        threading.Thread(target=_forward, args=pair, daemon=True) for pair in zip(streams, kept, strict=True)
-    ]
+    threads = [threading.Thread(target=_forward, args=pair, daemon=True) for pair in zip(streams, kept, strict=True)]
     for thread in threads:
         thread.start()
     try:

@@ -94,15 +94,13 @@ def test_the_ranges_of_each_capture_mode_arrive(tmp_path: Path, capture: str, fo
         ("time:60+1", "within the delay of 60 s"),
     ],
 )
-def test_a_capture_that_never_opened_says_what_it_waited_for(
-    tmp_path: Path, capture: str, message: str
-) -> None:
+def test_a_capture_that_never_opened_says_what_it_waited_for(tmp_path: Path, capture: str, message: str) -> None:
     with pytest.raises(UnusableTrace, match=message):
         run(tmp_path, capture, "pass")
 
 
 def test_a_failed_program_shows_its_stderr(tmp_path: Path) -> None:
-    with pytest.raises(WorkloadFailed, match="exit code 3(.|\n)*boom"):
+    with pytest.raises(WorkloadFailed, match=r"exit code 3(.|\n)*boom"):
         run(tmp_path, "all", "import sys; print('boom', file=sys.stderr); sys.exit(3)")
 
 

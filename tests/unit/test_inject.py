@@ -1,4 +1,7 @@
-"""The injected file finds steps, times some, captures as many, and never disturbs its program (a fake torch, every Python here)."""
+"""The injected file finds steps, times some, captures as many, and never disturbs its program.
+
+A fake torch, and every Python that is here.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ def pythons() -> list[str]:
     found += map(str, Path.home().glob(".pyenv/versions/3.*/bin/python"))
     answers = {path: _version(path) for path in [sys.executable, *found]}
     newest_first = sorted(((v, p) for p, v in answers.items() if v >= (3, 8)), reverse=True)
-    return list({version: path for version, path in newest_first}.values())
+    return list(dict(newest_first).values())
 
 
 def _version(path: str) -> tuple[int, ...]:
@@ -96,18 +99,13 @@ def test_operator_ranges_can_be_left_out(tmp_path: Path) -> None:
 
 
 def test_an_evaluation_inside_training_is_not_taken_for_the_steps(tmp_path: Path) -> None:
-    code = (
-        SETUP + "o = torch.optim.SGD([])\nfor _ in range(12):\n    [model(1) for _ in range(8)]; o.step()\n"
-    )
+    code = SETUP + "o = torch.optim.SGD([])\nfor _ in range(12):\n    [model(1) for _ in range(8)]; o.step()\n"
     ran = run(tmp_path, code)
     assert (ran.status["rule"], ran.status["steps_captured"]) == ("optimizer", 4)
 
 
 def test_with_two_optimizers_the_first_one_is_the_border(tmp_path: Path) -> None:
-    code = (
-        SETUP
-        + "a, b = torch.optim.SGD([]), torch.optim.SGD([])\nfor _ in range(12):\n    a.step(); b.step()\n"
-    )
+    code = SETUP + "a, b = torch.optim.SGD([]), torch.optim.SGD([])\nfor _ in range(12):\n    a.step(); b.step()\n"
     assert run(tmp_path, code).status["steps_seen"] == 11
 
 
@@ -174,9 +172,7 @@ def test_an_exception_of_the_program_keeps_its_exit_code(tmp_path: Path) -> None
 
 
 def test_only_the_first_process_captures(tmp_path: Path) -> None:
-    child = (
-        "import subprocess, sys\nif len(sys.argv) == 1: subprocess.run([sys.executable, __file__, 'child'])\n"
-    )
+    child = "import subprocess, sys\nif len(sys.argv) == 1: subprocess.run([sys.executable, __file__, 'child'])\n"
     ran = run(tmp_path, TRAIN.format(steps=15) + child)
     assert ran.calls.count("start") == 1
 
@@ -189,9 +185,7 @@ def test_another_rank_marks_its_steps_and_leaves_the_capture_to_the_first(tmp_pa
 
 
 def test_a_forked_worker_takes_no_part(tmp_path: Path) -> None:
-    code = (
-        SETUP + "import os\nif os.fork() == 0:\n    torch.optim.SGD([]).step()\n    os._exit(0)\nos.wait()\n"
-    )
+    code = SETUP + "import os\nif os.fork() == 0:\n    torch.optim.SGD([]).step()\n    os._exit(0)\nos.wait()\n"
     ran = run(tmp_path, code)
     assert "status.json.claim" not in ran.files and ran.calls == []
 

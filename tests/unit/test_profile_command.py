@@ -139,9 +139,7 @@ def test_the_cuda_version_of_an_nsys_is_read_off_its_cupti(tmp_path: Path) -> No
     assert bundled_cupti(Nsys(tmp_path / "nsys", (2023, 4, 4), "")) == (12, 4)
 
 
-def test_workloads_scripts_and_commands_are_told_apart(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_workloads_scripts_and_commands_are_told_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "resnet50.py").touch()
     monkeypatch.setattr(request_module, "WORKLOADS", tmp_path)
     ours = resolve_target(ProfileRequest("resnet50", ("--batch", "4"), variant="bf16", steps=5, warmup=3))

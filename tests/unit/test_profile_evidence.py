@@ -54,9 +54,7 @@ def run(
 ) -> ProfileResult:
     monkeypatch.setenv("FAKE_NSYS", behaviour)
     command = (sys.executable, "-c", code)
-    return profile(
-        ProfileRequest(None, command, steps=2, warmup=2, capture=parse_capture(capture), nsys=NSYS), staging
-    )
+    return profile(ProfileRequest(None, command, steps=2, warmup=2, capture=parse_capture(capture), nsys=NSYS), staging)
 
 
 @pytest.mark.parametrize(
@@ -118,18 +116,14 @@ def test_a_killed_workload_is_named_by_its_signal(monkeypatch: pytest.MonkeyPatc
         run(monkeypatch, tmp_path, "report", "import os; os.kill(os.getpid(), 9)")
 
 
-def test_a_failure_after_the_capture_closed_is_a_note(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_failure_after_the_capture_closed_is_a_note(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PYTHONPATH", str(FAKES))
     result = run(monkeypatch, tmp_path, "report", TRAIN + "raise SystemExit(5)", "auto")
     assert result.exit_code == 5
     assert [note.code for note in result.notes if note.code != "no_nvml"] == ["failed_after_capture"]
 
 
-def test_a_report_written_elsewhere_is_taken_from_there(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_report_written_elsewhere_is_taken_from_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     staging = tmp_path / "staging"
     staging.mkdir()
     monkeypatch.setenv("FAKE_NSYS_ELSEWHERE", str(tmp_path / "nsys-report-b43c.nsys-rep"))
@@ -138,9 +132,7 @@ def test_a_report_written_elsewhere_is_taken_from_there(
     assert "report_elsewhere" in [note.code for note in result.notes]
 
 
-def test_an_automatic_capture_brings_steps_status_and_manifest(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_an_automatic_capture_brings_steps_status_and_manifest(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PYTHONPATH", str(FAKES))
     result = run(monkeypatch, tmp_path, "report", TRAIN, "auto")
     assert result.untraced_step_ns == (1_500_000, 1_500_000)
