@@ -21,12 +21,13 @@ Stage = Callable[[str], AbstractContextManager[ingest.Progress]]
 
 
 @dataclass(frozen=True)
-class Labels:
-    """What the user calls a trace."""
+class Intake:
+    """How traces are taken in: what the user calls them, and the nsys that exports reports."""
 
     workload: str | None = None
     variant: str | None = None
     flop_convention: str | None = None
+    nsys: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -54,17 +55,17 @@ class ReportTarget:
     options: BuildOptions
 
 
-def ingest_run(traces: tuple[Path, ...], run_dir: Path, labels: Labels, said: Overrides, stage: Stage) -> None:
+def ingest_run(traces: tuple[Path, ...], run_dir: Path, intake: Intake, said: Overrides, stage: Stage) -> None:
     """Turn traces (trace_id 0, 1, ...) into a RUN, whole or not at all.
 
     Raises UsageError when `run_dir` exists, UnusableTrace when any trace cannot be used, EnvironmentProblem.
     """
     with new_run(run_dir) as staging:
-        _fill(traces, staging, labels, said.over(BuildOptions()), stage)
+        _fill(traces, staging, intake, said.over(BuildOptions()), stage)
 
 
 @contextmanager
-def report_target(source: Path, labels: Labels, said: Overrides, stage: Stage) -> Iterator[ReportTarget]:
+def report_target(source: Path, intake: Intake, said: Overrides, stage: Stage) -> Iterator[ReportTarget]:
     """The RUN itself, or a temporary one of a trace. Raises what ingest raises, UsageError when nothing is there."""
     if is_run(source):
         yield ReportTarget(source, said.over(read_manifest(source).options))
@@ -75,7 +76,7 @@ def report_target(source: Path, labels: Labels, said: Overrides, stage: Stage) -
         run_dir = Path(scratch) / "run"
         run_dir.mkdir()
         options = said.over(BuildOptions())
-        _fill((source,), run_dir, labels, options, stage)
+        _fill((source,), run_dir, intake, options, stage)
         yield ReportTarget(run_dir, options)
 
 
@@ -110,24 +111,25 @@ def raw_directory(run_dir: Path, trace_id: int) -> Path:
     return run_dir / RAW_NAME / f"trace_id={trace_id}"
 
 
-def _fill(traces: tuple[Path, ...], run_dir: Path, labels: Labels, options: BuildOptions, stage: Stage) -> None:
-    entries = tuple(_ingest(trace, run_dir, trace_id, labels, stage) for trace_id, trace in enumerate(traces))
+def _fill(traces: tuple[Path, ...], run_dir: Path, intake: Intake, options: BuildOptions, stage: Stage) -> None:
+    entries = tuple(_ingest(trace, run_dir, trace_id, intake, stage) for trace_id, trace in enumerate(traces))
     write_manifest(run_dir, Manifest(entries, options, None, mfupipe.__version__))
     with stage("building the tables"):
         warehouse.build(run_dir, options)
 
 
-def _ingest(trace: Path, run_dir: Path, trace_id: int, labels: Labels, stage: Stage) -> TraceEntry:
+def _ingest(trace: Path, run_dir: Path, trace_id: int, intake: Intake, stage: Stage) -> TraceEntry:
     with stage(f"reading {trace.name}") as progress:
-        info = ingest.write_raw(trace, raw_directory(run_dir, trace_id), trace_id=trace_id, progress=progress)
+        raw = raw_directory(run_dir, trace_id)
+        info = ingest.write_raw(trace, raw, trace_id=trace_id, nsys=intake.nsys, progress=progress)
     return TraceEntry(
         trace_id,
         info.source_file,
         info.source_sha256,
-        labels.workload,
-        labels.variant,
+        intake.workload,
+        intake.variant,
         info.rank,
-        labels.flop_convention,
+        intake.flop_convention,
     )
 
 
@@ -167,7 +169,9 @@ def _manifest(results: list[ProfileResult], entries: list[TraceEntry], options: 
 
 def _keep(result: ProfileResult, run_dir: Path, error: BaseException) -> None:
     """Move a capture out of the staging directory, which is about to be removed, and note it on the error."""
-    place = run_dir.with_name(f"{run_dir.name}.{result.report.parent.name.lstrip('.')}.nsys-rep")
+    folder = result.report.parent.name
+    number = "" if folder.startswith(".") else f".{folder}"
+    place = run_dir.with_name(f"{run_dir.name}{number}.nsys-rep")
     if result.report.is_file() and not place.exists():
         shutil.move(result.report, place)
         error.add_note(f"the capture is kept: {place}")

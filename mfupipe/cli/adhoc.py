@@ -86,7 +86,7 @@ def _attach(connection: duckdb.DuckDBPyConnection, runs: tuple[Path, ...]) -> No
         connection.execute("INSERT INTO _runs VALUES ($position, $run)", {"position": position, "run": str(path)})
     for name in _public_names(connection):
         parts = [
-            f"SELECT (SELECT run FROM _runs WHERE position = {position}) AS run, * FROM run{position}.{_quoted(name)}"  # noqa: S608
+            f"SELECT (SELECT run FROM _runs WHERE position = {position}) AS run, * FROM run{position}.{_quoted(name)}"
             for position in range(len(runs))
         ]
         connection.execute(f"CREATE VIEW {_quoted(name)} AS {' UNION ALL BY NAME '.join(parts)}")

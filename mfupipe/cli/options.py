@@ -21,7 +21,9 @@ class Ceiling(StrEnum):
 
 Workload = Annotated[str | None, typer.Option(help="Name of the workload in the report.")]
 Variant = Annotated[str | None, typer.Option(help="Name of the variant, for example bf16.")]
-NsysPath = Annotated[Path | None, typer.Option("--nsys", help="The nsys to use, or its directory.")]
+NsysPath = Annotated[
+    Path | None, typer.Option("--nsys", help="The nsys to use, or its directory; else it is looked for.")
+]
 StepRange = Annotated[
     str | None,
     typer.Option("--step-range", metavar="REGEX", help="Ranges that are steps (full match; group 1: phase)."),

@@ -14,7 +14,7 @@ from mfupipe.errors import UsageError
 from mfupipe.run import read_manifest
 
 if TYPE_CHECKING:
-    from mfupipe.pipeline import Labels, Overrides
+    from mfupipe.pipeline import Intake, Overrides
 
 UNUSABLE = 5
 
@@ -30,13 +30,14 @@ def ingest(
     flop_convention: options.FlopConvention = None,
     reference_dtype: options.ReferenceDtype = None,
     peak: options.Peak = None,
+    nsys: options.NsysPath = None,
 ) -> None:
     """Turn captures into a RUN: Parquet files and a DuckDB database."""
     from mfupipe.cli.headline import show_run
-    from mfupipe.pipeline import Labels, ingest_run
+    from mfupipe.pipeline import Intake, ingest_run
 
     said = options.said(step_range, step_flop, step_items, flop_convention, reference_dtype, peak)
-    ingest_run(tuple(traces), output, Labels(workload, variant, said.flop_convention), said, stage)
+    ingest_run(tuple(traces), output, Intake(workload, variant, said.flop_convention, nsys), said, stage)
     show_run(output)
     result(f"next: mfupipe report {output}")
 
@@ -55,15 +56,16 @@ def report(
     reference_dtype: options.ReferenceDtype = None,
     peak: options.Peak = None,
     ceiling: options.CeilingKind = None,
+    nsys: options.NsysPath = None,
 ) -> None:
     """Write report.html, report.md, report.json and the figures."""
-    from mfupipe.pipeline import Labels
+    from mfupipe.pipeline import Intake
 
     said = options.said(step_range, step_flop, step_items, flop_convention, reference_dtype, peak, ceiling)
     out_dir = output if output is not None else Path(f"{source.name.partition('.')[0] or 'trace'}-report")
     if out_dir.exists() and not _is_report(out_dir):
         _refuse(out_dir)
-    _report(source, out_dir, Labels(workload, variant, said.flop_convention), said)
+    _report(source, out_dir, Intake(workload, variant, said.flop_convention, nsys), said)
 
 
 def demo(
@@ -73,14 +75,14 @@ def demo(
 ) -> None:
     """The report of a real capture that ships with mfupipe; no GPU, no nsys, no network."""
     from mfupipe.paths import DEMO_CAPTURE
-    from mfupipe.pipeline import Labels, Overrides
+    from mfupipe.pipeline import Intake, Overrides
 
     if output.exists():
         _refuse(output)
-    _report(DEMO_CAPTURE, output, Labels("transformer_layer", "bf16"), Overrides())
+    _report(DEMO_CAPTURE, output, Intake("transformer_layer", "bf16"), Overrides())
 
 
-def _report(source: Path, out_dir: Path, labels: Labels, said: Overrides) -> None:
+def _report(source: Path, out_dir: Path, intake: Intake, said: Overrides) -> None:
     """Write it, and show its headline. Exits with 5 after it when the trace holds no GPU work."""
     from mfupipe import warehouse
     from mfupipe.cli.conditions import report_context
@@ -89,7 +91,7 @@ def _report(source: Path, out_dir: Path, labels: Labels, said: Overrides) -> Non
     from mfupipe.report import write_report
 
     with (
-        report_target(source, labels, said, stage) as target,
+        report_target(source, intake, said, stage) as target,
         warehouse.open_run(target.run_dir, target.options) as connection,
     ):
         with stage("drawing the report"):

@@ -18,7 +18,7 @@ LOST_LIMIT_PCT = 5.0
 COUNTS = """
 WITH launches AS (
     SELECT a.global_tid & ~16777215 AS global_pid, a.correlation_id
-    FROM read_parquet($api_calls) AS a JOIN read_parquet($strings) AS s ON s.string_id = a.name_id
+    FROM read_parquet($api_calls) AS a JOIN read_parquet($strings) AS s ON s.id = a.name_id
     WHERE regexp_matches(s.value, '^cu(da)?Launch.*Kernel')
 ),
 lost AS (

@@ -43,7 +43,7 @@ def write(
 ) -> Path:
     """launches and kernels: (process number, correlation id)."""
     tables: dict[str, dict[str, list[int] | list[str]]] = {
-        "strings": {"string_id": [1], "value": ["cudaLaunchKernelExC_v11060"]},
+        "strings": {"id": [1], "value": ["cudaLaunchKernelExC_v11060"]},
         "api_calls": {
             "global_tid": [pid * PROCESS + 5 for pid, _ in launches],
             "correlation_id": [correlation for _, correlation in launches],
