@@ -75,6 +75,8 @@ def _unlocked(source: Path, path: Path, scratch: Path) -> Path:
         is_locked = "locked" in str(error)
         if not is_locked and _beside(path, "-journal") is not None:
             raise refusals.damaged(source, f"its writing was interrupted and left {path.name}-journal") from error
+        if not is_locked:
+            _refuse_damaged_header(source, path)
         if is_locked or not isinstance(error, sqlite3.OperationalError):
             raise refusals.database_error(source, str(error), LOCK_WAIT_S) from error
         return _copied(path, None, scratch)

@@ -57,9 +57,9 @@ def write_names(engine: Engine) -> None:
     engine.copy(DOMAIN_ROWS, engine.scratch)
     domain_rows = f"read_parquet({literal(engine.scratch / 'domain_rows.parquet')})"
     columns = [(engine.scan(table), column) for table, column in NAME_COLUMNS]
-    parts = [f"SELECT {column} AS id FROM {scan}" for scan, column in [*columns, (domain_rows, "text_id")]]  # noqa: S608
+    parts = [f"SELECT {column} AS id FROM {scan}" for scan, column in [*columns, (domain_rows, "text_id")]]
     union = " UNION ALL ".join(parts)
-    engine.connection.execute(f"CREATE TEMP TABLE referenced AS SELECT DISTINCT id FROM ({union}) WHERE id IS NOT NULL")  # noqa: S608
+    engine.connection.execute(f"CREATE TEMP TABLE referenced AS SELECT DISTINCT id FROM ({union}) WHERE id IS NOT NULL")
     _refuse_missing_strings(engine)
     engine.copy(STRING_ROWS)
     engine.connection.execute(f"""
@@ -69,14 +69,14 @@ def write_names(engine: Engine) -> None:
             QUALIFY row_number() OVER (PARTITION BY domain_id, global_tid & {PROCESS_MASK} ORDER BY row_id DESC) = 1
             ORDER BY ALL
         ) TO {literal(engine.raw / "nvtx_domains.parquet")} (FORMAT parquet)
-    """)  # noqa: S608
+    """)
 
 
 def write_processes(engine: Engine) -> None:
     """Write `processes`: those with events, each once, with the base name of its program."""
-    parts = [f"SELECT {column} & {PROCESS_MASK} AS id FROM {engine.scan(table)}" for table, column in PROCESS_COLUMNS]  # noqa: S608
+    parts = [f"SELECT {column} & {PROCESS_MASK} AS id FROM {engine.scan(table)}" for table, column in PROCESS_COLUMNS]
     union = " UNION ALL ".join(parts)
-    found = engine.connection.execute(f"SELECT DISTINCT id FROM ({union}) WHERE id IS NOT NULL ORDER BY id").fetchall()  # noqa: S608
+    found = engine.connection.execute(f"SELECT DISTINCT id FROM ({union}) WHERE id IS NOT NULL ORDER BY id").fetchall()
     rows = text_rows(engine.source, "PROCESSES", ("globalPid", "name"))
     names = {integer(process): process_name(name) for process, name in rows}
     written = [

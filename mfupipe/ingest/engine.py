@@ -118,7 +118,7 @@ class Engine:
         values = [f"{self._value(column, relation)} AS {column.name}" for column in table.columns]
         if table.has_row_id:
             values.insert(0, f"{relation.row_id} AS row_id")
-        return f"SELECT {', '.join(values)} FROM {relation.sql} WHERE {table.condition}"  # noqa: S608  names of ours
+        return f"SELECT {', '.join(values)} FROM {relation.sql} WHERE {table.condition}"
 
     def _value(self, column: Column, relation: Relation) -> str:
         name = _source_column(column, relation)
@@ -131,7 +131,7 @@ class Engine:
 
     def _only_process(self) -> str:
         """The process of all API calls when there is one; old exports do not name it with each kernel."""
-        statement = f"SELECT DISTINCT global_tid & ~16777215 FROM {self.scan('api_calls')} WHERE global_tid IS NOT NULL"  # noqa: S608
+        statement = f"SELECT DISTINCT global_tid & ~16777215 FROM {self.scan('api_calls')} WHERE global_tid IS NOT NULL"
         found = self.connection.execute(f"{statement} LIMIT 2").fetchall()
         return f"{found[0][0]}::BIGINT" if len(found) == 1 else "NULL::BIGINT"
 
@@ -141,7 +141,7 @@ class Engine:
         return int(row[0]) if row else 0
 
     def _note_faults(self, table: RawTable, name: str, laundered: Relation) -> None:
-        sums = f"SELECT sum({UNDECODABLE})::BIGINT, sum({BAD})::BIGINT FROM {laundered.sql} WHERE {table.condition}"  # noqa: S608
+        sums = f"SELECT sum({UNDECODABLE})::BIGINT, sum({BAD})::BIGINT FROM {laundered.sql} WHERE {table.condition}"
         undecodable, bad = self.connection.execute(sums).fetchone() or (0, 0)
         counts = (("undecodable_names", undecodable), ("bad_values", bad))
         self.findings += [Finding(code, count, name) for code, count in counts if count]

@@ -20,8 +20,8 @@ LFS_START = b"version https://git-lfs.github.com/spec/"
 GZIP_START = b"\x1f\x8b"
 REPORT_SUFFIXES = (".nsys-rep", ".qdrep")
 COPY_BYTES = 1 << 20
-# Tables of other profilers' SQLite files, to name what was given instead.
-STRANGERS = {"StringTable": "nvprof", "rocpd_string": "AMD's rocprof", "rocpd_api": "AMD's rpd"}
+# How tables of other profilers' SQLite files begin, to name what was given instead.
+STRANGERS = {"StringTable": "nvprof", "rocpd_": "an AMD profiler (rocpd)"}
 OURS = re.compile(rf"{STRINGS}|{NVTX}|(CUPTI_ACTIVITY|TARGET_INFO|META_DATA|CUDA_GRAPH)_.*|.*_EVENTS|ANALYSIS_DETAILS")
 
 
@@ -36,10 +36,8 @@ class Opened:
 def open_source(source: Path, scratch: Path, nsys: Path | None) -> Opened:
     """Recognise and open a trace; what has to be unpacked or exported goes to `scratch`.
 
-    Raises UsageError (no such path), UnusableTrace (not a trace, damaged, locked), EnvironmentProblem (no nsys).
+    Raises UnusableTrace (not a trace, damaged, locked), EnvironmentProblem (no nsys).
     """
-    if not source.exists():
-        raise refusals.missing(source)
     opened = _open_directory(source) if source.is_dir() else _open_file(source, scratch, nsys)
     _refuse_strangers(source, opened.data)
     return opened
@@ -118,7 +116,7 @@ def _refuse_strangers(source: Path, data: Source) -> None:
     if not tables:
         raise refusals.damaged(source, "it is a database without tables: its export failed or was interrupted")
     if STRINGS not in tables:
-        tool = next((name for table, name in STRANGERS.items() if table in tables), None)
+        tool = next((STRANGERS[start] for start in STRANGERS for table in tables if table.startswith(start)), None)
         if tool is not None:
             raise refusals.not_a_database(source, f"its tables are those of {tool}")
     if not any(OURS.fullmatch(table) for table in tables):

@@ -102,7 +102,7 @@ class SqliteSource:
         chosen = ", ".join(f'"{column}"' for column in columns)
         with closing(self.connect()) as connection:
             connection.text_factory = bytes
-            cursor = connection.execute(f'SELECT {chosen} FROM "{table}" ORDER BY rowid')  # noqa: S608  names of ours
+            cursor = connection.execute(f'SELECT {chosen} FROM "{table}" ORDER BY rowid')
             while rows := cursor.fetchmany(BATCH_ROWS):
                 yield rows
 

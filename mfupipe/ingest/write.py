@@ -58,6 +58,8 @@ def write_raw(
     Raises UnusableTrace (not a trace, damaged, locked), EnvironmentProblem (no nsys, no space, no permission),
     UsageError (no source, destination exists). Then nothing is left behind.
     """
+    if not source.exists():
+        raise refusals.missing(source)
     if destination.exists():
         raise refusals.exists(destination)
     with _explained(source, destination), _directories(destination) as (scratch, staging):
