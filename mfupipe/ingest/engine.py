@@ -106,7 +106,11 @@ class Engine:
 
     def _table_of(self, table: RawTable) -> str | None:
         columns = self.source.columns
-        return next((name for name in table.sources if table.needs in columns.get(name, ())), None)
+        found = next((name for name in table.sources if table.needs in columns.get(name, ())), None)
+        if found is None and len(table.sources) == 1 and table.sources[0] in columns:
+            evidence = f"its table {table.sources[0]} has no column {table.needs}"
+            raise refusals.damaged(self.source_path, evidence)
+        return found
 
     def _present(self, table: RawTable, relation: Relation) -> Sequence[tuple[str, Kind]]:
         """Source columns that the table and its condition use, with their kinds."""

@@ -58,11 +58,7 @@ def write_raw(
     Raises UnusableTrace (not a trace, damaged, locked), EnvironmentProblem (no nsys, no space, no permission),
     UsageError (no source, destination exists). Then nothing is left behind.
     """
-    if not source.exists():
-        raise refusals.missing(source)
-    if destination.exists():
-        raise refusals.exists(destination)
-    with _explained(source, destination), _directories(destination) as (scratch, staging):
+    with _explained(source, destination), _directories(source, destination) as (scratch, staging):
         before = examine.fingerprint(source)
         opened = identify.open_source(source, scratch, nsys)
         info = _write_tables(source, opened, trace_id, (scratch, staging), progress)
@@ -148,8 +144,12 @@ def _size(source: Path) -> int:
 
 
 @contextmanager
-def _directories(destination: Path) -> Iterator[tuple[Path, Path]]:
+def _directories(source: Path, destination: Path) -> Iterator[tuple[Path, Path]]:
     """Yield a private scratch directory, and the staging directory beside the destination; both end with the block."""
+    if not source.exists():
+        raise refusals.missing(source)
+    if destination.exists():
+        raise refusals.exists(destination)
     destination.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="mfupipe-", ignore_cleanup_errors=True) as scratch:
         staging = Path(tempfile.mkdtemp(prefix=f".{destination.name}.", dir=destination.parent))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import os
 import random
@@ -111,6 +112,12 @@ def test_names_without_a_string_table_are_an_interrupted_export(tmp_path: Path) 
     tables = small()
     del tables["StringIds"]
     assert "damaged file" in refused(write_sqlite(tmp_path / "a.sqlite", tables), tmp_path).message
+
+
+def test_events_without_times_are_refused_and_not_read_as_none(tmp_path: Path) -> None:
+    tables = small() | {KERNEL: (integers("globalPid correlationId"), [(PROCESS, 4)])}
+    error = refused(write_sqlite(tmp_path / "a.sqlite", tables), tmp_path)
+    assert f"damaged file: its table {KERNEL} has no column start" in error.message
 
 
 def whole_capture(tmp_path: Path) -> bytes:
@@ -271,6 +278,28 @@ def test_a_destination_that_cannot_be_made_is_an_environment_problem(tmp_path: P
     (tmp_path / "file").touch()
     with pytest.raises(EnvironmentProblem, match="cannot write"):
         write_raw(source, tmp_path / "file" / "raw", trace_id=0)
+
+
+@pytest.mark.parametrize(
+    ("hidden", "words"), [("source", "a.sqlite cannot be read"), ("destination", "cannot write to")]
+)
+def test_a_missing_permission_is_an_environment_problem(
+    hidden: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The refusal of the system is made up, since nothing is refused to root."""
+    source = write_sqlite(tmp_path / "a.sqlite", small())
+    destination = tmp_path / "raw"
+    refuses = source if hidden == "source" else destination
+    original = Path.stat
+
+    def stat(self: Path, *, follow_symlinks: bool = True) -> os.stat_result:
+        if self == refuses:
+            raise PermissionError(errno.EACCES, "Permission denied", str(self))
+        return original(self, follow_symlinks=follow_symlinks)
+
+    monkeypatch.setattr(Path, "stat", stat)
+    with pytest.raises(EnvironmentProblem, match=words):
+        write_raw(source, destination, trace_id=0)
 
 
 @pytest.mark.parametrize("limit", [20_000, 2_000_000])
