@@ -314,9 +314,10 @@ def _key(axes: Axes, entries: Sequence[tuple[str, str, str]]) -> None:
                   fontsize=8, handlelength=1.0)  # fmt: skip
 
 
-def has_intensity(table: pa.Table) -> bool:
-    """True when a roofline has a point to draw."""
-    return any(row["flop_per_byte"] is not None and row["flop_per_s"] is not None for row in rows_of(table))
+def has_roofline(table: pa.Table, roofs: pa.Table) -> bool:
+    """True when there is a point, and a roof to compare it with."""
+    points = [row for row in rows_of(table) if row["flop_per_byte"] is not None and row["flop_per_s"] is not None]
+    return bool(points) and any(row["is_used"] for row in rows_of(roofs))
 
 
 def rows_of(table: pa.Table) -> list[Row]:

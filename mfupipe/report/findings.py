@@ -27,9 +27,9 @@ def finding(view: View) -> str:
     if lead == "no_step":
         window = units.duration(view.number("window_ns"))
         return _joined(
-            f"no step found; GPU busy {units.percent(view.number('busy_pct'))} of a window of {window}", lost
+            f"No step found; GPU busy {units.percent(view.number('busy_pct'))} of a window of {window}", lost
         )
-    return "no GPU work in this trace"
+    return "No GPU work in this trace"
 
 
 def losses(view: View) -> str:
@@ -103,7 +103,7 @@ def roofline_title(view: View) -> str:
     kind = "measured" if sol is not None else "datasheet"
     sol = view.number("sol_pct") if sol is None else sol
     if sol is None:
-        return "No ceiling is known: the points have no roof"
+        return "No speed of light is known"
     return f"Costed operators run at {units.percent(sol)} of the speed of light ({kind} ceiling)"
 
 

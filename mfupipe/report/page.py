@@ -97,7 +97,7 @@ def page_of(tables: ReportTables, context: ReportContext) -> Page:
 
 def headline_of(page: Page) -> str:
     """The finding of the leading view, or that there is none."""
-    return page.sections[0].finding if page.sections else "no GPU work in this trace: nothing to measure"
+    return page.sections[0].finding if page.sections else "No GPU work in this trace: nothing to measure"
 
 
 def _section(view: View) -> Section:

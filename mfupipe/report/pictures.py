@@ -38,7 +38,7 @@ def _figures(view: View, footer: str) -> dict[str, Figure]:
         drawn["ledger"] = figures.ledger(view.ledger, words(findings.finding(view)))
     if view.operators.num_rows:
         drawn["operators"] = figures.operators(view.operators, words(findings.operators_title(view)))
-    if figures.has_intensity(view.operators):
+    if figures.has_roofline(view.operators, view.roofs):
         drawn["roofline"] = figures.roofline(view.operators, view.roofs, words(findings.roofline_title(view)))
     if view.steps.num_rows:
         drawn["steps"] = figures.steps(view.steps, words(findings.steps_title(view)))

@@ -99,7 +99,7 @@ SELECT
         WHEN best_ideal_ns >= 0.9 * costed_ns THEN 'within a tenth of the roof'
         -- Launch and drain take a few us.
         WHEN best_ideal_ns < 5000.0 * kernel_count
-            THEN printf('latency floor: %.1f us or less ideal a kernel', greatest(best_ideal_ns / kernel_count, 100) / 1e3)
+            THEN printf('latency floor: %.1f us or less a kernel', greatest(best_ideal_ns / kernel_count, 100) / 1e3)
         WHEN bound = 'memory' AND kernel_count >= 3 * call_count
             THEN printf('memory bound, %.0f kernels a call: fuse', kernel_count / call_count)
         WHEN bound = 'memory' THEN 'memory bound, below the bandwidth roof'

@@ -1,6 +1,6 @@
 -- report_warnings: what is wrong or missing in the data, worst first.
 --
--- grain:  one row per (trace_id, code)
+-- grain:  one row per (trace_id, code, message)
 -- reads:  warnings
 --
 -- columns:
@@ -18,4 +18,4 @@ SELECT
     message,
     hint
 FROM warnings
-ORDER BY CASE severity WHEN 'error' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, code, trace_id
+ORDER BY CASE severity WHEN 'error' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, code, trace_id, message, hint

@@ -1,0 +1,288 @@
+"""The written report: complete, self-contained, escaped, and never half there."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from markdown_it import MarkdownIt
+
+from mfupipe import report
+from mfupipe.errors import EnvironmentProblem
+from mfupipe.report import markdown
+from mfupipe.report.context import Condition, ReportContext
+from mfupipe.report.reader import TABLE_NAMES
+from mfupipe.units import plain
+from tests.unit import report_database as fixtures
+
+Make = Callable[[], duckdb.DuckDBPyConnection]
+CONTEXT = ReportContext("layer <b>", "0.1.0", "mfupipe profile layer -o run", (Condition("git commit", "1f3c9e2"),))
+VOID = {"meta", "img", "br"}
+EVERY = [fixtures.training, fixtures.serving, fixtures.without_steps, fixtures.unknown_gpu, fixtures.without_kernels]
+
+
+class Reader(HTMLParser):
+    """Tags, references and visible text of a page; fails on tags that do not nest."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.references: list[str] = []
+        self.ids: set[str] = set()
+        self.text = ""
+        self._open: list[str] = []
+        self.feed(page)
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.references += [value or "" for name, value in attrs if name in ("src", "href")]
+        self.ids |= {value or "" for name, value in attrs if name == "id"}
+        assert not any(name.startswith("on") for name, _ in attrs)
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@dataclass(frozen=True)
+class Written:
+    """One report as a reader meets it."""
+
+    folder: Path
+    page: Reader
+    markdown: str
+    document: dict[str, Any]
+
+    @property
+    def pictures(self) -> set[str]:
+        return {path.name for path in self.folder.glob("*.png")}
+
+
+Write = Callable[[Make], Written]
+
+
+def write(make: Make, out_dir: Path) -> None:
+    report.write_report(make(), out_dir, context=CONTEXT)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Write:
+    @cache
+    def write(make: Make) -> Written:
+        files = report.write_report(make(), tmp_path_factory.mktemp("report"), context=CONTEXT)
+        page = Reader(files.html.read_text(encoding="utf-8"))
+        text = files.markdown.read_text(encoding="utf-8")
+        return Written(files.html.parent, page, text, json.loads(files.json.read_bytes()))
+
+    return write
+
+
+@pytest.mark.parametrize("make", EVERY)
+def test_page_is_one_file_without_script_or_request(make: Make, written: Write) -> None:
+    page = written(make).page
+    assert "script" not in page.tags and "link" not in page.tags
+    assert all(re.match(r"#|data:image/png;base64,", reference) for reference in page.references)
+    assert {reference[1:] for reference in page.references if reference.startswith("#")} <= page.ids
+    assert "url(" not in page.text.split("The SQL behind")[0]
+
+
+@pytest.mark.parametrize("make", EVERY)
+def test_every_table_of_the_page_shows_its_sql(make: Make, written: Write) -> None:
+    page = written(make).page
+    assert page.text.count("-- grain:") == 11
+
+
+def test_first_screen_holds_finding_basis_numbers_ledger_and_operators_in_this_order(written: Write) -> None:
+    page = written(fixtures.training).page
+    body = page.text[page.text.rindex("layer <b>", 0, page.text.index("Step time")) :]
+    wanted = [
+        "33.3 ms per step, MFU 65.2 %: 15.4 points lost to memory-bound operators, 9.9 to kernel inefficiency",
+        "bf16 dense datasheet peak 989 TFLOP/s, 4.80 TB/s",
+        "n = 2 steps, spread 0.8 %",
+        "step rule: dialect: step N",
+        "Step time",
+        "HFU 66.3 %",
+        "of busy time; 96.8 % has a cost",
+        "model FLOP at peak",
+        "the sum is 100.0",
+        "aten::_scaled_dot_product_cudnn_attention",
+        "SOL above 100: data in L2, or a wrong count",
+        "Idle time of the GPU by cause",
+        "profile more steps: --steps 20",
+        "1f3c9e2",
+        "-- report_headline",
+    ]
+    places = [body.find(part) for part in wanted]
+    assert -1 not in places and places == sorted(places)
+
+
+def test_bytes_bind_means_mbu_leads_and_phases_stay_apart(written: Write) -> None:
+    shown = written(fixtures.serving)
+    page, text, document = shown.page, shown.markdown, shown.document
+    assert "9.80 ms per step, MBU 58.4 % (MFU 3.1 %): 14.0 points lost to launch gaps" in page.text
+    assert "phase prefill" in page.text and "51.0 ms per step, MFU 65.2 %" in text
+    assert shown.pictures == {
+        f"{name}{suffix}.png" for name in ("ledger", "operators", "roofline", "steps") for suffix in ("", "_2", "_3")
+    }
+    assert [view["phase"] for view in document["views"]] == ["decode", "prefill", ""]
+
+
+def test_without_steps_the_page_shows_operators_and_the_window_but_no_mfu(written: Write) -> None:
+    shown = written(fixtures.without_steps)
+    page, text = shown.page, shown.markdown
+    assert "No step was found (rule: none), so there is no MFU." in page.text
+    assert "Points of the busy window" in page.text and "aten::addmm" in page.text
+    assert "MFU" not in text.splitlines()[1]
+    assert shown.pictures == {"ledger.png", "operators.png", "roofline.png"}
+
+
+def test_unknown_gpu_shows_rates_and_no_percentage_of_a_peak(written: Write) -> None:
+    shown = written(fixtures.unknown_gpu)
+    page, text = shown.page, shown.markdown
+    assert "500 TFLOP/s achieved; no peak is known for NVIDIA GB999 Prototype" in page.text
+    assert "no SOL: no peak known for this GPU and dtype" in page.text
+    assert not re.search(r"(MFU|MBU|HFU|SOL)[^.|]{0,12}\d+\.\d %", page.text.split("The SQL behind")[0] + text)
+
+
+def test_without_kernels_the_page_says_what_is_missing(written: Write) -> None:
+    shown = written(fixtures.without_kernels)
+    page, text = shown.page, shown.markdown
+    assert "No GPU work in this trace" in page.text and "capture with --trace=cuda,nvtx" in page.text
+    assert not shown.pictures and "no_kernel_data" in text.replace("\\", "")
+
+
+def test_hostile_names_arrive_as_text(written: Write) -> None:
+    page = written(fixtures.serving).page
+    assert "<script>alert(1)</script>" in page.text and "pipe | in name" in page.text
+    assert "\x1b" not in page.text and "\u202e" not in page.text and "\x00" not in page.text
+
+
+@pytest.mark.parametrize("make", EVERY)
+def test_markdown_tables_keep_their_columns_and_hold_no_markup_of_a_name(make: Make, written: Write) -> None:
+    shown = written(make)
+    text = shown.markdown
+    tokens = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).parse(text)
+    width, cells = 0, 0
+    for token in tokens:
+        if token.type == "thead_open":
+            width = 0
+        width += token.type == "th_open"
+        cells = 0 if token.type == "tr_open" else cells + (token.type in ("th_open", "td_open"))
+        assert token.type != "tr_close" or cells == width
+    inline = [child for token in tokens for child in token.children or []]
+    tags = {child.content for child in inline if child.type == "html_inline"}
+    assert tags <= {"<code>", "</code>", "<br>", "<span>", "</span>"}
+    assert not any(child.type in ("link_open", "em_open") for child in inline)
+    images = {str(child.attrs["src"]) for child in inline if child.type == "image"}
+    assert images == shown.pictures
+    headings = [tokens[i + 1].content for i, token in enumerate(tokens) if token.type == "heading_open"]
+    assert "heading" not in headings and len(text) < markdown.LENGTH_LIMIT
+
+
+@pytest.mark.parametrize(
+    "name", [*fixtures.HOSTILE, "`", "\\|", "a\\", " b ", "``x``", "&lt;", "www.a.b @c $1$ https://d"]
+)
+def test_a_name_survives_a_markdown_table_cell(name: str) -> None:
+    shown = plain(name)
+    parser = MarkdownIt("commonmark", {"html": True}).enable("table")
+    for escaped in (markdown.code(shown), markdown.text(shown)):
+        rendered = Reader(parser.render(f"| a | b |\n| --- | --- |\n| {escaped} | end |\n"))
+        assert rendered.text.replace("\u200c", "").split() == ["a", "b", *shown.split(), "end"]
+        assert "script" not in rendered.tags and "a" not in rendered.tags
+
+
+@pytest.mark.parametrize("make", EVERY)
+def test_markdown_begins_with_a_marker_and_twelve_lines_that_say_it_all(make: Make) -> None:
+    lines = report.markdown_summary(make(), CONTEXT).splitlines()
+    assert lines[0] == markdown.MARKER and len(lines) <= 12
+    assert lines[1].startswith("**") and lines[-1].startswith("Data: ")
+
+
+def test_markdown_beyond_what_github_takes_is_cut_at_a_block() -> None:
+    text = markdown._within_limit(["x" * 40_000, "y" * 40_000, "z"])
+    assert (
+        text.startswith("xxx")
+        and "yyy" not in text
+        and "rest is in report.html" in text
+        and len(text) < markdown.LENGTH_LIMIT
+    )
+
+
+def test_json_holds_every_table_with_units_and_raw_values(written: Write) -> None:
+    document = written(fixtures.training).document
+    tables = document["tables"]
+    assert set(tables) == set(TABLE_NAMES)
+    operators = tables["operators"]
+    names = [column["name"] for column in operators["columns"]]
+    assert {"name": "exclusive_ns", "type": "DOUBLE", "unit": "ns", "meaning": "GPU time, overlap shared"} in operators[
+        "columns"
+    ]
+    row = dict(zip(names, operators["rows"][0], strict=True))
+    assert row["exclusive_ns"] == 5.1e6 and row["bound"] == "compute"
+    unknown = dict(zip(names, operators["rows"][6], strict=True))
+    assert unknown["sol_pct"] is None
+
+
+def test_terminal_headline_is_plain_text_with_basis_and_where_to_look() -> None:
+    lines = report.headline(fixtures.training())
+    assert lines[0].startswith("33.3 ms per step, MFU 65.2 %")
+    assert "NVIDIA H200" in lines[1] and any("look at aten::_scaled" in line for line in lines)
+    assert lines[-1] == "  data: 1 warning: few_steps"
+    hostile = "\n".join(report.headline(fixtures.serving()))
+    assert "\x1b" not in hostile and "\u202e" not in hostile
+
+
+def test_a_failed_write_leaves_the_earlier_report_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(fixtures.unknown_gpu, tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    original = Path.write_bytes
+
+    def full(path: Path, content: bytes) -> int:
+        if path.name == "report.json":
+            raise OSError(28, "No space left on device")
+        return original(path, content)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(EnvironmentProblem, match="No space left"):
+        write(fixtures.without_steps, tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_figures_of_an_earlier_report_do_not_stay(tmp_path: Path) -> None:
+    write(fixtures.serving, tmp_path)
+    (tmp_path / "mine.png").write_bytes(b"")
+    write(fixtures.without_steps, tmp_path)
+    assert {path.name for path in tmp_path.glob("*.png")} == {"ledger.png", "operators.png", "roofline.png", "mine.png"}
+
+
+def test_a_place_that_is_a_file_is_an_environment_problem(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(EnvironmentProblem, match="cannot write the report"):
+        write(fixtures.training, tmp_path / "taken")
+
+
+def test_same_run_gives_the_same_files(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        write(fixtures.training, tmp_path / name)
+    one, two = ({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("one", "two"))
+    assert one == two
+
+
+def test_headline_needs_no_matplotlib() -> None:
+    code = "import sys, mfupipe.report; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
