@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from mfupipe import warehouse
@@ -31,7 +32,7 @@ class Goldens:
     """The goldens of one test module."""
 
     goldens: list[Golden] = field(default_factory=list)
-    found: list[Rows] = field(default_factory=list)
+    found: list[Rows | duckdb.Error] = field(default_factory=list)
 
     def rows(self, sql: str, *expected: tuple[Any, ...]) -> Callable[[Make], Make]:
         """Decorate a function that fills a trace: its name states the fact that query and rows show."""
@@ -51,11 +52,14 @@ class Goldens:
         def test_golden(index: int) -> None:
             if not self.found:
                 self.found = self._build()
-            assert self.found[index] == self.goldens[index].expected
+            found = self.found[index]
+            if isinstance(found, duckdb.Error):
+                raise found
+            assert found == self.goldens[index].expected
 
         return test_golden
 
-    def _build(self) -> list[Rows]:
+    def _build(self) -> list[Rows | duckdb.Error]:
         traces = []
         for golden in self.goldens:
             trace = Trace()
@@ -64,7 +68,12 @@ class Goldens:
         with tempfile.TemporaryDirectory() as directory:
             run_dir = build_run(Path(directory) / "run", traces)
             with warehouse.open_run(run_dir) as connection:
-                return [
-                    connection.execute(golden.sql, {"trace": trace_id}).fetchall()
-                    for trace_id, golden in enumerate(self.goldens)
-                ]
+                return [_ask(connection, golden.sql, trace_id) for trace_id, golden in enumerate(self.goldens)]
+
+
+def _ask(connection: duckdb.DuckDBPyConnection, sql: str, trace_id: int) -> Rows | duckdb.Error:
+    """Rows, or why there are none: one wrong query is the failure of its own test only."""
+    try:
+        return connection.execute(sql, {"trace": trace_id}).fetchall()
+    except duckdb.Error as error:
+        return error
