@@ -58,6 +58,7 @@ def operator_grid(view: View, limit: int) -> Grid:
         _plain("direction", "forward, backward or update", "direction"),
         _count("calls", "executions of the operator, all steps and GPUs", "call_count"),
         _number("recoverable ms", "time above the ceiling", "recoverable_per_step_ns", units.milliseconds),
+        Column("why", "derived from the numbers of the row", lambda row: Cell(units.plain(_text(row, "why")))),
         _number(f"ms {per}", "GPU time of one GPU, overlap shared", "ns_per_step", units.milliseconds),
         _number("share %", "of the GPU time of the phase", "share_pct", units.percent_number),
         _number("TFLOP/s", "achieved while busy", "flop_per_s", units.teras),
@@ -65,7 +66,6 @@ def operator_grid(view: View, limit: int) -> Grid:
         _plain("bound", "what the ideal time is made of", "bound"),
         _number("SOL % datasheet", "ideal over busy time at the datasheet ceiling", "sol_pct", units.percent_number),
         _number("SOL % measured", "the same at the measured ceiling", "sol_measured_pct", units.percent_number),
-        Column("why", "derived from the numbers of the row", lambda row: Cell(units.plain(_text(row, "why")))),
     )
     return grid(view.operators, columns, "report_operators", limit)
 

@@ -43,7 +43,7 @@ def summary(page: Page) -> str:
         lines += [" · ".join(f"{text(tile.label)} **{text(tile.value)}**" for tile in first.tiles), ""]
         pieces = ", ".join(f"{text(line.label)} {text(line.points)}" for line in first.ledger)
         lines += [f"Points of {text(first.whole)}: {pieces or 'no ledger'}; sum {text(first.ledger_sum)}.", ""]
-        lines += [f"Look first at {text('; '.join(first.next_steps))}."] if first.next_steps else []
+        lines += [f"Look first at {text('; '.join(first.next_steps))}.", ""] if first.next_steps else []
     lines.append(f"Data: {text(page.warning_words or 'no warnings')}.")
     return "\n".join(lines)
 
