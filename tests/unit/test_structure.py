@@ -19,7 +19,7 @@ LEVELS = (
     {"profile", "ingest", "warehouse", "report", "doctor", "calibrate"},
     {"figures"},
     {"figure_labels"},
-    {"annotate_torch"},
+    {"annotate_torch", "measure"},
     {"annotate"},
     {"emitters", "torch_calls", "headers"},
     {"costs", "devices"},
