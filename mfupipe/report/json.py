@@ -43,7 +43,7 @@ def _view(view: View) -> dict[str, object]:
 def _table(name: str, table: pa.Table) -> dict[str, object]:
     query = report_query(name)
     columns = [
-        {"name": column.name, "type": column.type, "unit": column.unit, "meaning": column.meaning}
+        {"name": column.name, "type": column.type, "unit": column.unit, "meaning": column.text}
         for column in query.columns
     ]
     rows = [[_finite(value) for value in row.values()] for row in table.to_pylist()]

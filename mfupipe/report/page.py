@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mfupipe import units
+from mfupipe.headers import Query
 from mfupipe.report import findings, grids
 from mfupipe.report.context import Condition, ReportContext
 from mfupipe.report.grids import Grid
-from mfupipe.report.reader import TABLE_NAMES, ReportQuery, ReportTables, report_query
+from mfupipe.report.reader import TABLE_NAMES, ReportTables, report_query
 from mfupipe.report.views import Row, View, rows_of, views_of
 
 VIEWS_SHOWN = 4
@@ -74,7 +75,7 @@ class Page:
     roofs: Grid
     traces: Grid
     conditions: tuple[Condition, ...]
-    queries: tuple[ReportQuery, ...]
+    queries: tuple[Query, ...]
 
 
 def page_of(tables: ReportTables, context: ReportContext) -> Page:

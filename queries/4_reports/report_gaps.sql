@@ -1,19 +1,19 @@
 -- report_gaps: idle time of the GPUs by its cause and by what the host did.
 --
--- grain:  one row per (trace_id, phase, cause, api_name)
--- reads:  gaps, steps
+-- grain: one row per (trace_id, phase, cause, api_name)
+-- reads: gaps, steps
 --
 -- columns:
---   trace_id    BIGINT   -   the trace
---   phase       VARCHAR  -   phase of the step that holds the gap; '' for one phase, no steps or between steps
---   position    BIGINT   -   1 = most idle time
---   cause       VARCHAR  -   'launch', 'sync' or 'other'
---   api_name    VARCHAR  -   CUDA call of the host in the gap; NULL when none was open
---   gap_count   BIGINT   -   gaps
---   total_ns    BIGINT   ns  idle time, all steps and GPUs
---   share_pct   DOUBLE   %   of the idle time of the phase
---   median_ns   DOUBLE   ns  median gap
---   longest_ns  BIGINT   ns  longest gap
+--   trace_id BIGINT - the trace
+--   phase VARCHAR - phase of the step that holds the gap; '' for one phase, no steps or between steps
+--   position BIGINT - 1 = most idle time
+--   cause VARCHAR - 'launch', 'sync' or 'other'
+--   api_name VARCHAR - CUDA call of the host in the gap; NULL when none was open
+--   gap_count BIGINT - gaps
+--   total_ns BIGINT ns idle time, all steps and GPUs
+--   share_pct DOUBLE % of the idle time of the phase
+--   median_ns DOUBLE ns median gap
+--   longest_ns BIGINT ns longest gap
 WITH gaps_of_phase AS (
     SELECT
         gaps.trace_id,

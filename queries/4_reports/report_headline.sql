@@ -1,50 +1,50 @@
 -- report_headline: the numbers of the first screen, and which of them leads.
 --
--- grain:  one row per (trace_id, phase)
--- reads:  run_summary, gpu_executions
+-- grain: one row per (trace_id, phase)
+-- reads: run_summary, gpu_executions
 --
 -- columns:
---   position                   BIGINT   -      1 = the phase with most wall time over all traces
---   trace_id                   BIGINT   -      the trace
---   phase                      VARCHAR  -      '' when the trace has one phase
---   workload                   VARCHAR  -      name given by the user; NULL when none was
---   variant                    VARCHAR  -      name given by the user; NULL when none was
+--   position BIGINT - 1 = the phase with most wall time over all traces
+--   trace_id BIGINT - the trace
+--   phase VARCHAR - '' when the trace has one phase
+--   workload VARCHAR - name given by the user; NULL when none was
+--   variant VARCHAR - name given by the user; NULL when none was
 --   lead VARCHAR - 'mfu', 'mbu' (bytes bind), or why neither: 'no_peak', 'no_flop', 'no_step', 'no_gpu_work'
---   execution_count            BIGINT   -      GPU executions in the trace, all phases
---   device_name                VARCHAR  -      as the driver reports it
---   gpu_count                  BIGINT   -      GPUs that took part
---   process_count              BIGINT   -      processes that took part
---   step_rule                  VARCHAR  -      how steps were found; 'none' when they were not
---   step_count                 BIGINT   -      measured steps
---   step_ns                    DOUBLE   ns     wall time per step, the denominator of MFU; NULL without steps
---   traced_step_ns             DOUBLE   ns     wall time per step under the profiler
---   untraced_step_ns           DOUBLE   ns     wall time per step before the capture opened; NULL when not measured
---   untraced_n                 BIGINT   -      untraced steps that were timed
---   step_median_ns             DOUBLE   ns     median of the measured steps
---   step_p95_ns                DOUBLE   ns     95th percentile of the measured steps
---   step_spread_pct            DOUBLE   %      spread of the measured steps
---   window_ns                  DOUBLE   ns     time that the ledger covers
---   window_rule                VARCHAR  -      how that window was chosen
---   busy_pct                   DOUBLE   %      share of the window with at least one GPU execution
---   reference_dtype            VARCHAR  -      dtype of the peak in the denominator of MFU
---   reference_flop_per_s       DOUBLE   FLOP/s dense datasheet peak of that dtype, one GPU; NULL when unknown
---   bandwidth_bytes_per_s      DOUBLE   B/s    datasheet bandwidth, one GPU; NULL when unknown
---   ceiling_kind               VARCHAR  -      which ceiling ranks operators
---   flop_convention            VARCHAR  -      what counts as model FLOP
---   cost_source                VARCHAR  -      where FLOP and bytes come from
---   model_flop                 DOUBLE   FLOP   model FLOP per step
---   model_flop_per_s           DOUBLE   FLOP/s achieved by all GPUs together; NULL without steps
---   mfu_pct                    DOUBLE   %      model FLOP over wall time at peak
---   hfu_pct                    DOUBLE   %      the same with recompute and padding
---   mbu_pct                    DOUBLE   %      bytes that must move over wall time at bandwidth
---   sol_pct                    DOUBLE   %      ideal over busy time of costed work, datasheet ceiling
---   sol_measured_pct           DOUBLE   %      the same against the measured ceiling
---   attributed_pct             DOUBLE   %      GPU busy time with an operator
---   costed_pct                 DOUBLE   %      GPU busy time with a cost model
---   items_per_s                DOUBLE   1/s    items of the steps per second
---   energy_j_per_step          DOUBLE   J      NULL when not sampled
---   profiler_overhead_pct      DOUBLE   %      traced over untraced step time, less 100
---   sm_clock_hz                DOUBLE   Hz     mean SM clock; NULL when not sampled
+--   execution_count BIGINT - GPU executions in the trace, all phases
+--   device_name VARCHAR - as the driver reports it
+--   gpu_count BIGINT - GPUs that took part
+--   process_count BIGINT - processes that took part
+--   step_rule VARCHAR - how steps were found; 'none' when they were not
+--   step_count BIGINT - measured steps
+--   step_ns DOUBLE ns wall time per step, the denominator of MFU; NULL without steps
+--   traced_step_ns DOUBLE ns wall time per step under the profiler
+--   untraced_step_ns DOUBLE ns wall time per step before the capture opened; NULL when not measured
+--   untraced_n BIGINT - untraced steps that were timed
+--   step_median_ns DOUBLE ns median of the measured steps
+--   step_p95_ns DOUBLE ns 95th percentile of the measured steps
+--   step_spread_pct DOUBLE % spread of the measured steps
+--   window_ns DOUBLE ns time that the ledger covers
+--   window_rule VARCHAR - how that window was chosen
+--   busy_pct DOUBLE % share of the window with at least one GPU execution
+--   reference_dtype VARCHAR - dtype of the peak in the denominator of MFU
+--   reference_flop_per_s DOUBLE FLOP/s dense datasheet peak of that dtype, one GPU; NULL when unknown
+--   bandwidth_bytes_per_s DOUBLE B/s datasheet bandwidth, one GPU; NULL when unknown
+--   ceiling_kind VARCHAR - which ceiling ranks operators
+--   flop_convention VARCHAR - what counts as model FLOP
+--   cost_source VARCHAR - where FLOP and bytes come from
+--   model_flop DOUBLE FLOP model FLOP per step
+--   model_flop_per_s DOUBLE FLOP/s achieved by all GPUs together; NULL without steps
+--   mfu_pct DOUBLE % model FLOP over wall time at peak
+--   hfu_pct DOUBLE % the same with recompute and padding
+--   mbu_pct DOUBLE % bytes that must move over wall time at bandwidth
+--   sol_pct DOUBLE % ideal over busy time of costed work, datasheet ceiling
+--   sol_measured_pct DOUBLE % the same against the measured ceiling
+--   attributed_pct DOUBLE % GPU busy time with an operator
+--   costed_pct DOUBLE % GPU busy time with a cost model
+--   items_per_s DOUBLE 1/s items of the steps per second
+--   energy_j_per_step DOUBLE J NULL when not sampled
+--   profiler_overhead_pct DOUBLE % traced over untraced step time, less 100
+--   sm_clock_hz DOUBLE Hz mean SM clock; NULL when not sampled
 WITH executions AS (
     SELECT
         trace_id,

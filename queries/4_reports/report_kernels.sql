@@ -1,21 +1,21 @@
 -- report_kernels: the kernels that take most time, as `nsys stats` lists them, with the operators that launched them.
 --
--- grain:  one row per (trace_id, name, demangled_name, grid, block); the first 50 of each trace
--- reads:  kernels
+-- grain: one row per (trace_id, name, demangled_name, grid, block); the first 50 of each trace
+-- reads: kernels
 --
 -- columns:
---   trace_id        BIGINT    -   the trace
---   position        BIGINT    -   1 = most time
---   name            VARCHAR   -   short name
---   demangled_name  VARCHAR   -   full name
---   kernel_class    VARCHAR   -   gemm, attention, pointwise ..; NULL when no rule knows it
---   grid            VARCHAR   -   blocks, x*y*z
---   block           VARCHAR   -   threads per block, x*y*z
---   count           BIGINT    -   executions
---   total_ns        BIGINT    ns  sum of the executions
---   median_ns       DOUBLE    ns  median execution
---   p95_ns          DOUBLE    ns  95th percentile
---   operators       VARCHAR[] -   operators that launched it
+--   trace_id BIGINT - the trace
+--   position BIGINT - 1 = most time
+--   name VARCHAR - short name
+--   demangled_name VARCHAR - full name
+--   kernel_class VARCHAR - gemm, attention, pointwise ..; NULL when no rule knows it
+--   grid VARCHAR - blocks, x*y*z
+--   block VARCHAR - threads per block, x*y*z
+--   count BIGINT - executions
+--   total_ns BIGINT ns sum of the executions
+--   median_ns DOUBLE ns median execution
+--   p95_ns DOUBLE ns 95th percentile
+--   operators VARCHAR[] - operators that launched it
 SELECT
     trace_id,
     row_number() OVER (

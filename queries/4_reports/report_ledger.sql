@@ -2,23 +2,23 @@
 --
 -- Gains (negative components) come last: the bar runs past 100 % and they lead it back, so that nothing is clipped.
 --
--- grain:  one row per (trace_id, phase, component)
--- reads:  ledger, run_summary
+-- grain: one row per (trace_id, phase, component)
+-- reads: ledger, run_summary
 --
 -- columns:
---   trace_id     BIGINT   -   the trace
---   phase        VARCHAR  -   '' when the trace has one phase
---   position     BIGINT   -   order of drawing
---   component    VARCHAR  -   name in the ledger
---   label        VARCHAR  -   the same in words
---   family       VARCHAR  -   'model', 'kernel', 'data', 'idle' or 'unknown': who can win the time back
---   meaning      VARCHAR  -   what the component holds
---   pct          DOUBLE   %   share of the step time, signed
---   ns_per_step  DOUBLE   ns  the same in time of one step; of the whole window when there are no steps
---   start_pct    DOUBLE   %   where its piece of the bar begins
---   end_pct      DOUBLE   %   where it ends
---   loss_rank    BIGINT   -   1 = largest loss; NULL for model FLOP and for gains
---   sum_pct      DOUBLE   %   sum of all components: 100
+--   trace_id BIGINT - the trace
+--   phase VARCHAR - '' when the trace has one phase
+--   position BIGINT - order of drawing
+--   component VARCHAR - name in the ledger
+--   label VARCHAR - the same in words
+--   family VARCHAR - 'model', 'kernel', 'data', 'idle' or 'unknown': who can win the time back
+--   meaning VARCHAR - what the component holds
+--   pct DOUBLE % share of the step time, signed
+--   ns_per_step DOUBLE ns the same in time of one step; of the whole window when there are no steps
+--   start_pct DOUBLE % where its piece of the bar begins
+--   end_pct DOUBLE % where it ends
+--   loss_rank BIGINT - 1 = largest loss; NULL for model FLOP and for gains
+--   sum_pct DOUBLE % sum of all components: 100
 WITH components AS (
     SELECT
         trace_id,

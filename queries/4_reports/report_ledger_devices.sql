@@ -1,18 +1,18 @@
 -- report_ledger_devices: the ledger of each GPU, where a trace has more than one.
 --
--- grain:  one row per (trace_id, phase, process_id, device_id, component)
--- reads:  ledger, processes
+-- grain: one row per (trace_id, phase, process_id, device_id, component)
+-- reads: ledger, processes
 --
 -- columns:
---   trace_id    BIGINT   -  the trace
---   phase       VARCHAR  -  '' when the trace has one phase
---   process_id  BIGINT   -  the process
---   pid         BIGINT   -  its number in the operating system
---   device_id   BIGINT   -  the physical GPU
---   position    BIGINT   -  order in the ledger
---   component   VARCHAR  -  name in the ledger
---   ns          DOUBLE   ns time of the component over all measured steps
---   pct         DOUBLE   %  share of the step time, signed
+--   trace_id BIGINT - the trace
+--   phase VARCHAR - '' when the trace has one phase
+--   process_id BIGINT - the process
+--   pid BIGINT - its number in the operating system
+--   device_id BIGINT - the physical GPU
+--   position BIGINT - order in the ledger
+--   component VARCHAR - name in the ledger
+--   ns DOUBLE ns time of the component over all measured steps
+--   pct DOUBLE % share of the step time, signed
 WITH devices_of_view AS (
     SELECT
         trace_id,

@@ -2,34 +2,34 @@
 --
 -- Ranked by recoverable time; then operators without a cost, by their time; those above their ceiling come last.
 --
--- grain:  one row per (trace_id, phase, operator, direction), all GPUs together
--- reads:  operators, ledger, run_summary
+-- grain: one row per (trace_id, phase, operator, direction), all GPUs together
+-- reads: operators, ledger, run_summary
 --
 -- columns:
---   trace_id                BIGINT   -         the trace
---   phase                   VARCHAR  -         '' when the trace has one phase
---   position                BIGINT   -         1 = most recoverable time
---   operator                VARCHAR  -         name given in the workload; '(unattributed)' outside any range
---   direction               VARCHAR  -         'forward', 'backward', 'update' or ''
---   call_count              BIGINT   -         executions of the operator
---   kernel_count            BIGINT   -         GPU executions
---   dtype                   VARCHAR  -         NULL when calls differ or it is unknown
---   dtype_count             BIGINT   -         dtypes met
---   shapes                  VARCHAR  -         NULL when calls differ or they are unknown
---   shape_count             BIGINT   -         shapes met
---   exclusive_ns            DOUBLE   ns        GPU time, overlap shared
---   ns_per_step             DOUBLE   ns        the same per step and GPU; of the whole window when there are no steps
---   ideal_per_step_ns       DOUBLE   ns        time at the ranking ceiling, per step and GPU
---   recoverable_per_step_ns DOUBLE   ns        busy less ideal time, per step and GPU; negative above the ceiling
---   share_pct               DOUBLE   %         of the exclusive time of the phase
---   flop_per_s              DOUBLE   FLOP/s    achieved while busy, one GPU
---   bytes_per_s             DOUBLE   B/s       achieved while busy, one GPU
---   flop_per_byte           DOUBLE   FLOP/byte arithmetic intensity; NULL without FLOP or bytes
---   sol_pct                 DOUBLE   %         ideal over busy time, datasheet ceiling
---   sol_measured_pct        DOUBLE   %         the same against the measured ceiling
---   ceiling                 VARCHAR  -         the ceiling that ranks this row: 'measured' or 'datasheet'; NULL without
---   bound                   VARCHAR  -         'compute' or 'memory'; NULL when calls differ or it is unknown
---   why                     VARCHAR  -         the reason in one phrase, derived from this row's numbers
+--   trace_id BIGINT - the trace
+--   phase VARCHAR - '' when the trace has one phase
+--   position BIGINT - 1 = most recoverable time
+--   operator VARCHAR - name given in the workload; '(unattributed)' outside any range
+--   direction VARCHAR - 'forward', 'backward', 'update' or ''
+--   call_count BIGINT - executions of the operator
+--   kernel_count BIGINT - GPU executions
+--   dtype VARCHAR - NULL when calls differ or it is unknown
+--   dtype_count BIGINT - dtypes met
+--   shapes VARCHAR - NULL when calls differ or they are unknown
+--   shape_count BIGINT - shapes met
+--   exclusive_ns DOUBLE ns GPU time, overlap shared
+--   ns_per_step DOUBLE ns the same per step and GPU; of the whole window when there are no steps
+--   ideal_per_step_ns DOUBLE ns time at the ranking ceiling, per step and GPU
+--   recoverable_per_step_ns DOUBLE ns busy less ideal time, per step and GPU; negative above the ceiling
+--   share_pct DOUBLE % of the exclusive time of the phase
+--   flop_per_s DOUBLE FLOP/s achieved while busy, one GPU
+--   bytes_per_s DOUBLE B/s achieved while busy, one GPU
+--   flop_per_byte DOUBLE FLOP/byte arithmetic intensity; NULL without FLOP or bytes
+--   sol_pct DOUBLE % ideal over busy time, datasheet ceiling
+--   sol_measured_pct DOUBLE % the same against the measured ceiling
+--   ceiling VARCHAR - the ceiling that ranks this row: 'measured' or 'datasheet'; NULL without
+--   bound VARCHAR - 'compute' or 'memory'; NULL when calls differ or it is unknown
+--   why VARCHAR - the reason in one phrase, derived from this row's numbers
 WITH pooled AS (
     SELECT
         trace_id, phase, operator,

@@ -1,18 +1,18 @@
 -- report_roofs: the ceilings of the GPUs of a trace, with their sources.
 --
--- grain:  one row per (trace_id, device_name, dtype, kind, condition)
--- reads:  ceilings, devices, operators, run_summary
+-- grain: one row per (trace_id, device_name, dtype, kind, condition)
+-- reads: ceilings, devices, operators, run_summary
 --
 -- columns:
---   trace_id     BIGINT   -      the trace
---   device_name  VARCHAR  -      as the driver reports it
---   dtype        VARCHAR  -      'bytes' for bandwidth
---   kind         VARCHAR  -      'datasheet' or 'measured'
---   condition    VARCHAR  -      '', 'burst', 'sustained', 'best in trace' or 'user'
---   flop_per_s   DOUBLE   FLOP/s dense; NULL for bandwidth
---   bytes_per_s  DOUBLE   B/s    NULL for FLOP
---   source       VARCHAR  -      where the number comes from
---   is_used      BOOLEAN  -      an operator of the trace runs in this dtype, or it is the reference or the bandwidth
+--   trace_id BIGINT - the trace
+--   device_name VARCHAR - as the driver reports it
+--   dtype VARCHAR - 'bytes' for bandwidth
+--   kind VARCHAR - 'datasheet' or 'measured'
+--   condition VARCHAR - '', 'burst', 'sustained', 'best in trace' or 'user'
+--   flop_per_s DOUBLE FLOP/s dense; NULL for bandwidth
+--   bytes_per_s DOUBLE B/s NULL for FLOP
+--   source VARCHAR - where the number comes from
+--   is_used BOOLEAN - an operator of the trace runs in this dtype, or it is the reference or the bandwidth
 WITH gpus AS (
     SELECT DISTINCT
         trace_id,

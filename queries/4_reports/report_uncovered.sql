@@ -1,16 +1,16 @@
 -- report_uncovered: GPU time without an operator, and operators without a cost model, by time.
 --
--- grain:  one row per (trace_id, missing, name, direction, reason); the first 30 of each trace
--- reads:  unattributed, uncosted
+-- grain: one row per (trace_id, missing, name, direction, reason); the first 30 of each trace
+-- reads: unattributed, uncosted
 --
 -- columns:
---   trace_id   BIGINT   -   the trace
---   position   BIGINT   -   1 = most time
---   missing    VARCHAR  -   'operator' or 'cost'
---   name       VARCHAR  -   kernel or operator
---   direction  VARCHAR  -   of the operator; '' for kernels
---   busy_ns    BIGINT   ns  GPU busy time
---   reason     VARCHAR  -   why it is missing
+--   trace_id BIGINT - the trace
+--   position BIGINT - 1 = most time
+--   missing VARCHAR - 'operator' or 'cost'
+--   name VARCHAR - kernel or operator
+--   direction VARCHAR - of the operator; '' for kernels
+--   busy_ns BIGINT ns GPU busy time
+--   reason VARCHAR - why it is missing
 WITH uncovered AS (
     SELECT
         trace_id,
