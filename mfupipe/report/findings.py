@@ -56,6 +56,8 @@ def basis(view: View) -> list[str]:
         spread = view.number("step_spread_pct")
         known_spread = "spread unknown" if spread is None else f"spread {units.percent(spread)}"
         phrases += [f"n = {units.plural(view.number('step_count'), 'step')}, {known_spread}", _timing(view)]
+    if view.text("ceiling_kind"):
+        phrases.append(f"ranked against the {units.plain(view.text('ceiling_kind'))} ceiling")
     phrases.append(f"step rule: {units.plain(view.text('step_rule') or 'none')}")
     clock = view.number("sm_clock_hz")
     phrases.append("clock not measured" if clock is None else f"SM clock {units.clock(clock)}")

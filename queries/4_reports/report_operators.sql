@@ -27,7 +27,6 @@
 --   flop_per_byte DOUBLE FLOP/byte arithmetic intensity; NULL without FLOP or bytes
 --   sol_pct DOUBLE % ideal over busy time, datasheet ceiling
 --   sol_measured_pct DOUBLE % the same against the measured ceiling
---   ceiling VARCHAR - the ceiling that ranks this row: 'measured' or 'datasheet'; NULL without
 --   bound VARCHAR - 'compute' or 'memory'; NULL when calls differ or it is unknown
 --   why VARCHAR - the reason in one phrase, derived from this row's numbers
 WITH pooled AS (
@@ -62,10 +61,10 @@ scales AS (
 rated AS (
     SELECT
         pooled.*, scales.scale,
-        coalesce(ideal_measured_ns, ideal_ns) AS best_ideal_ns,
+        -- At the ceiling that the operators were ranked against, which is the user's choice.
+        costed_ns - recoverable_ns AS best_ideal_ns,
         100.0 * ideal_ns / nullif(costed_ns, 0) AS sol_pct,
-        100.0 * ideal_measured_ns / nullif(costed_ns, 0) AS sol_measured_pct,
-        CASE WHEN ideal_measured_ns > 0 THEN 'measured' WHEN ideal_ns > 0 THEN 'datasheet' END AS ceiling
+        100.0 * ideal_measured_ns / nullif(costed_ns, 0) AS sol_measured_pct
     FROM pooled
     LEFT JOIN scales ON pooled.trace_id = scales.trace_id AND pooled.phase = scales.phase
 )
@@ -86,7 +85,7 @@ SELECT
     flop * 1e9 / nullif(costed_ns, 0) AS flop_per_s,
     bytes * 1e9 / nullif(costed_ns, 0) AS bytes_per_s,
     nullif(flop, 0) / nullif(bytes, 0) AS flop_per_byte,
-    sol_pct, sol_measured_pct, ceiling, bound,
+    sol_pct, sol_measured_pct, bound,
     CASE
         WHEN best_ideal_ns IS NULL THEN CASE
             WHEN operator = '(unattributed)' THEN 'no range at the launch'
