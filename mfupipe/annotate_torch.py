@@ -30,9 +30,9 @@ _ACCUMULATION = "gradient_accumulation"
 
 @dataclass(frozen=True)
 class Messages:
-    """The two messages of a call, None where it has no cost, and their model FLOP."""
+    """The two messages of a call, and their model FLOP. forward is None where nothing runs (views)."""
 
-    forward: str
+    forward: str | None
     backward: str
     forward_flop: int
     backward_flop: int
@@ -41,7 +41,7 @@ class Messages:
 def _messages(call: Call) -> Messages:
     forward, backward = call.cost.forward, call.cost.backward
     return Messages(
-        _write(call.name, forward, call.dtype, "forward"),
+        _write(call.name, forward, call.dtype, "forward") if forward != Cost() else None,
         _write(call.name, backward, call.dtype, "backward"),
         forward.flop,
         backward.flop,
@@ -75,11 +75,7 @@ class Operators(_Mode):  # type: ignore[misc]  # torch is not imported when type
         if messages is None:
             return function(*args, **named)
         sequence = torch.autograd._get_sequence_nr()
-        annotate.push(messages.forward)
-        try:
-            result = function(*args, **named)
-        finally:
-            annotate.pop()
+        result = _run(messages.forward, function, args, named) if messages.forward else function(*args, **named)
         self.flop += messages.forward_flop
         if torch.is_grad_enabled() and follow(result, messages.backward, sequence):
             self.backward_flop += messages.backward_flop
@@ -95,6 +91,15 @@ class Operators(_Mode):  # type: ignore[misc]  # torch is not imported when type
         if len(self._known) < _MAX_KNOWN_CALLS:
             self._known[key] = messages
         return messages
+
+
+def _run(message: str, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """Call a function inside a range."""
+    annotate.push(message)
+    try:
+        return function(*args, **named)
+    finally:
+        annotate.pop()
 
 
 def _autocast() -> tuple[object, ...]:
@@ -125,12 +130,15 @@ class _Span:
 
 
 class _Thread(threading.local):
-    """What is open on one backward thread, and the gradients that have arrived in the graph it works on."""
+    """What is open on one backward thread, and the gradients that have arrived in the graph it works on.
 
-    open: _Span | None = None
-    task: int = -1
+    span: the call whose range is open. is_adding: a range of gradient accumulation is open, inside the call's if any.
+    """
 
     def __init__(self) -> None:
+        self.span: _Span | None = None
+        self.is_adding = False
+        self.task = -1
         self.arrived: set[tuple[int, int]] = set()
 
 
@@ -180,13 +188,22 @@ def _opener(span: _Span) -> Callable[[Any], None]:
             _close()
             _THREAD.task, _THREAD.arrived = task, set()
             torch.autograd.Variable._execution_engine.queue_callback(_close)
-        if _THREAD.open is not span:
+        _close_accumulation()
+        if _THREAD.span is not span:
             _close()
-            # The cost counts once: a span that was interrupted goes on under its name alone.
-            annotate.push(span.message if span.task != task else span.message.partition("|")[0] + "|direction=backward")
-            _THREAD.open, span.task, span.left = span, task, span.left if span.task == task else span.nodes
+            _open(span, task)
 
     return before
+
+
+def _open(span: _Span, task: int) -> None:
+    """Open the call's range. The cost counts once: a call that was interrupted goes on under its name alone."""
+    if span.task == task:
+        annotate.push(span.message.partition("|")[0] + "|direction=backward")
+    else:
+        annotate.push(span.message)
+        span.task, span.left = task, span.nodes
+    _THREAD.span = span
 
 
 def _closer(span: _Span, edges: list[tuple[int, int] | None]) -> Callable[[Any, Any], None]:
@@ -211,17 +228,22 @@ def _arrives_again(edge: tuple[int, int] | None) -> bool:
 
 def _open_accumulation(gradients: list[Any]) -> None:
     """Autograd adds a second gradient to the first right after this hook: both are read, the sum is written."""
-    _close()
     cost = Cost(bytes=sum(3 * gradient.numel() * gradient.element_size() for gradient in gradients))
-    message = _write(_ACCUMULATION, cost, DTYPES.get(gradients[0].dtype), "backward")
-    annotate.push(message)
-    _THREAD.open = _Span(message, 0)
+    annotate.push(_write(_ACCUMULATION, cost, DTYPES.get(gradients[0].dtype), "backward"))
+    _THREAD.is_adding = True
+
+
+def _close_accumulation() -> None:
+    if _THREAD.is_adding:
+        annotate.pop()
+        _THREAD.is_adding = False
 
 
 def _close() -> None:
-    if _THREAD.open is not None:
+    _close_accumulation()
+    if _THREAD.span is not None:
         annotate.pop()
-        _THREAD.open = None
+        _THREAD.span = None
 
 
 # What a program calls

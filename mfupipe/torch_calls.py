@@ -63,13 +63,11 @@ class Arguments:
         return to_operand(value) if isinstance(value, torch.Tensor) else None
 
     def first(self) -> Any:
-        """The first tensor among the arguments, or in a list among them."""
-        for value in (*self.positional, *self.named.values()):
-            if isinstance(value, torch.Tensor):
-                return value
-            if isinstance(value, list | tuple) and value and isinstance(value[0], torch.Tensor):
-                return value[0]
-        return None
+        """The first tensor of real numbers among the arguments and lists among them, else the first one, else None."""
+        values = (*self.positional, *self.named.values())
+        tensors = [v[0] if isinstance(v, list | tuple) and v else v for v in values]
+        tensors = [value for value in tensors if isinstance(value, torch.Tensor)]
+        return next((value for value in tensors if value.is_floating_point()), tensors[0] if tensors else None)
 
 
 def to_operand(tensor: Any) -> Operand:
@@ -294,6 +292,18 @@ def _conversion(a: Arguments) -> CallCost:
     return modules.elementwise((data,), Operand(data.shape, target.itemsize))
 
 
+def _copy(a: Arguments) -> CallCost:
+    """destination, source."""
+    destination, source = a.operand(0, "input"), a.operand(1, "other")
+    return modules.elementwise((source,), destination)
+
+
+def _split(a: Arguments) -> CallCost:
+    """Views forward; backward puts the gradients of the parts together."""
+    data = a.operand(0, "input")
+    return modules.CallCost(modules.Cost(), modules.Cost(bytes=2 * data.bytes))
+
+
 def _contiguous(a: Arguments) -> CallCost:
     if a.first().is_contiguous():
         raise ShapeMismatch("nothing is copied")
@@ -327,14 +337,18 @@ def _table() -> dict[str, tuple[str, Formula]]:
         "max_pool2d": _pool(modules.maximum_pooling),
         "avg_pool2d": _pool(modules.average_pooling),
         "adaptive_avg_pool2d": _adaptive_pool,
+        "copy_": _copy,
         "cat": _concatenation,
         "stack": _concatenation,
         "contiguous": _contiguous,
+        "reshape": _contiguous,
+        "flatten": _contiguous,
     }
-    table = {name: (name, formula) for name, formula in formulas.items()}
+    table = {name: (name.rstrip("_"), formula) for name, formula in formulas.items()}
     table |= {name: (name, _convolution) for name in ("conv1d", "conv2d", "conv3d")}
     table |= dict.fromkeys(("mm", "bmm"), ("matmul", _matmul))
     table |= dict.fromkeys(("to", "float", "bfloat16", "half"), ("convert", _conversion))
+    table |= dict.fromkeys(("split", "chunk", "unbind"), ("split", _split))
     table |= {name: (name, _reduction) for name in ("sum", "mean", "amax")}
     table["scaled_dot_product_attention"] = ("attention", _attention)
     for names, formula in (
