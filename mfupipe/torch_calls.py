@@ -169,6 +169,19 @@ def _attention(a: Arguments) -> CallCost:
     return modules.attention(a.operand(0, "query"), a.operand(1, "key"), a.operand(2, "value"), mask)
 
 
+def _multi_head_attention(a: Arguments) -> CallCost:
+    """nn.MultiheadAttention: one query, key and value weight; with separate ones there is no formula."""
+    inputs = (a.operand(0, "query"), a.operand(1, "key"), a.operand(2, "value"))
+    tensors = {id(value): value for value in (a.get(0, "query"), a.get(1, "key"), a.get(2, "value"))}
+    weight, out_weight = a.operand(5, "in_proj_weight"), a.operand(11, "out_proj_weight")
+    bias, out_bias = a.optional(6, "in_proj_bias"), a.optional(12, "out_proj_bias")
+    layer = modules.AttentionLayer(weight, bias, out_weight, out_bias, a.get(4, "num_heads"))
+    # is_causal is a promise about attn_mask; it is kept only where the weights are not asked for
+    causal = a.get(23, "is_causal", default=False) and not a.get(15, "need_weights", default=True)
+    mask = modules.AttentionMask(bool(causal), None if causal else a.optional(16, "attn_mask"))
+    return modules.multi_head_attention(inputs, tuple(map(to_operand, tensors.values())), layer, mask)
+
+
 # Traffic
 
 
@@ -310,7 +323,7 @@ def _contiguous(a: Arguments) -> CallCost:
     return _unary_linear(a)
 
 
-_PRODUCTS = frozenset({"linear", "conv1d", "conv2d", "conv3d", "matmul", "addmm", "baddbmm", "attention"})
+_PRODUCTS = frozenset("linear conv1d conv2d conv3d matmul addmm baddbmm attention multi_head_attention".split())
 _UNARY = """
 relu relu_ sigmoid sigmoid_ tanh tanh_ exp exp_ sqrt rsqrt reciprocal gelu silu mish elu leaky_relu hardswish hardtanh
 relu6 softplus log sin cos pow square abs clamp
@@ -351,6 +364,7 @@ def _table() -> dict[str, tuple[str, Formula]]:
     table |= dict.fromkeys(("split", "chunk", "unbind"), ("split", _split))
     table |= {name: (name, _reduction) for name in ("sum", "mean", "amax")}
     table["scaled_dot_product_attention"] = ("attention", _attention)
+    table["multi_head_attention_forward"] = ("multi_head_attention", _multi_head_attention)
     for names, formula in (
         (_UNARY, _unary),
         (_UNARY_LINEAR, _unary_linear),

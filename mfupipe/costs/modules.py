@@ -131,6 +131,45 @@ def attention(query: Operand, key: Operand, value: Operand, mask: AttentionMask)
     return CallCost(forward, Cost(2 * flop, _size(inputs) + 2 * result.bytes + statistics + needed, flop // 2))
 
 
+@dataclass(frozen=True)
+class AttentionLayer:
+    """Projections of query, key and value (E x E each, one tensor), attention over heads, projection of the result."""
+
+    weight: Operand
+    bias: Operand | None
+    out_weight: Operand
+    out_bias: Operand | None
+    heads: int
+
+
+def multi_head_attention(
+    inputs: tuple[Operand, Operand, Operand], distinct: tuple[Operand, ...], layer: AttentionLayer, mask: AttentionMask
+) -> CallCost:
+    """(L, N, E) or (L, E) each. FLOP are those of the parts; bytes cross the border of the whole, and what lies between
+    counts only where backward needs it (projected query, key, value, and the mixed values: written, then read).
+    """
+    query = inputs[0]
+    width, needs = layer.weight.shape[-1], layer.weight.needs_gradient
+    square = Operand((width, width), layer.weight.width, needs)
+    lengths = [operand.shape[0] for operand in inputs]
+    batch = numel(query.shape[1:-1]) * layer.heads
+    parts = [
+        Operand((batch, length, width // layer.heads), operand.width, needs or operand.needs_gradient)
+        for length, operand in zip(lengths, inputs, strict=True)
+    ]
+    mixed = Operand(query.shape, query.width, any(part.needs_gradient for part in parts))
+    costs = [linear(operand, square, None, operand.width) for operand in inputs]
+    costs += [attention(parts[0], parts[1], parts[2], mask), linear(mixed, layer.out_weight, None, mixed.width)]
+    border = (*distinct, layer.weight, layer.bias, layer.out_weight, layer.out_bias, mask.tensor)
+    kept = _size((*parts, mixed)) if mixed.needs_gradient else 0
+    backward = Cost(
+        sum(cost.backward.flop for cost in costs),
+        mixed.bytes + _size(border) + kept + _gradients(border),
+        sum(cost.backward.extra_flop for cost in costs),
+    )
+    return CallCost(Cost(sum(cost.forward.flop for cost in costs), _size(border) + mixed.bytes + kept), backward)
+
+
 def causal_pairs(queries: int, keys: int) -> int:
     """Pairs with key <= query, the first query seeing the first key."""
     side = min(queries, keys)

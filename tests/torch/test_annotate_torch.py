@@ -158,6 +158,21 @@ def test_attention_counts_the_pairs_that_the_mask_leaves(recorder: Recorder, cau
     assert (backward.flop, backward.extra_flop) == (2 * flop, flop // 2)
 
 
+@pytest.mark.parametrize("causal", [True, False])
+def test_multi_head_attention_counts_projections_and_pairs(recorder: Recorder, causal: bool) -> None:
+    layer = nn.MultiheadAttention(8, 2)
+    annotate_module(layer)
+    x, mask = torch.randn(6, 3, 8, requires_grad=True), nn.Transformer.generate_square_subsequent_mask(6)
+    layer(x, x, x, need_weights=False, is_causal=causal, attn_mask=mask if causal else None)[0].sum().backward()
+    # four 8 x 8 projections of 18 rows; two products over the pairs, 3 sequences, width 8
+    flop = 4 * 2 * 18 * 64 + 4 * 3 * (21 if causal else 36) * 8
+    forward, backward = recorder.found("forward")[0], recorder.found("backward")[0]
+    assert (forward.name, forward.flop, backward.flop) == ("multi_head_attention", flop, 2 * flop)
+    # forward: x once, weights, biases, result, and four tensors of its size kept for backward
+    assert forward.bytes == 4 * (144 + 4 * 64 + 4 * 8 + 144 + 4 * 144)
+    assert recorder.is_balanced()
+
+
 def test_autocast_products_are_bf16_and_norms_are_fp32(recorder: Recorder) -> None:
     model = nn.Sequential(nn.Linear(4, 4), nn.LayerNorm(4))
     annotate_module(model)
