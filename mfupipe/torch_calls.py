@@ -323,7 +323,9 @@ def _contiguous(a: Arguments) -> CallCost:
     return _unary_linear(a)
 
 
-_PRODUCTS = frozenset("linear conv1d conv2d conv3d matmul addmm baddbmm attention multi_head_attention".split())
+_PRODUCTS = frozenset(
+    ["linear", "conv1d", "conv2d", "conv3d", "matmul", "addmm", "baddbmm", "attention", "multi_head_attention"]
+)
 _UNARY = """
 relu relu_ sigmoid sigmoid_ tanh tanh_ exp exp_ sqrt rsqrt reciprocal gelu silu mish elu leaky_relu hardswish hardtanh
 relu6 softplus log sin cos pow square abs clamp
