@@ -1,0 +1,72 @@
+-- _device_rates: the denominators of a device: reference peak, bandwidths, clock that the peak is quoted at.
+-- grain: one row per (trace, device that did work)
+-- reads: devices, _executions, _peaks, _device_peaks, _options
+-- columns:
+--   trace_id BIGINT - capture
+--   device_id BIGINT - device
+--   device_name VARCHAR - name, NULL when the capture lists no such GPU
+--   peak_name VARCHAR - name that the peaks go by
+--   sm_count BIGINT - streaming multiprocessors
+--   l2_bytes BIGINT B L2 cache
+--   reference_dtype VARCHAR - the user's, else the 16-bit tensor type that the GPU has, bf16 first
+--   reference_flop_per_s DOUBLE FLOP/s dense datasheet peak of the reference dtype
+--   bytes_per_s DOUBLE B/s datasheet bandwidth
+--   measured_bytes_per_s DOUBLE B/s measured bandwidth
+--   peak_clock_hz BIGINT Hz SM clock at which the datasheet quotes the tensor peak
+WITH used AS (
+    SELECT DISTINCT trace_id, device_id
+    FROM _executions
+    WHERE device_id IS NOT NULL
+),
+
+named AS (
+    SELECT
+        used.trace_id,
+        used.device_id,
+        devices.device_name,
+        coalesce(devices.device_name, '(unknown GPU)') AS peak_name,
+        devices.sm_count,
+        devices.l2_bytes,
+        _device_peaks.tensor_peak_hz AS peak_clock_hz
+    FROM used
+    LEFT JOIN devices ON used.trace_id = devices.trace_id AND used.device_id = devices.device_id
+    LEFT JOIN _device_peaks ON used.trace_id = _device_peaks.trace_id AND used.device_id = _device_peaks.gpu_id
+),
+
+rates AS (
+    SELECT
+        named.*,
+        max(_peaks.flop_per_s) FILTER (WHERE _peaks.dtype = _options.reference_dtype AND _peaks.kind = 'datasheet') AS stated,
+        max(_peaks.flop_per_s) FILTER (WHERE _peaks.dtype = 'bf16' AND _peaks.kind = 'datasheet') AS bf16,
+        max(_peaks.flop_per_s) FILTER (WHERE _peaks.dtype = 'fp16' AND _peaks.kind = 'datasheet') AS fp16,
+        max(_peaks.bytes_per_s) FILTER (WHERE _peaks.dtype = 'bytes' AND _peaks.kind = 'datasheet') AS bytes_per_s,
+        max(_peaks.bytes_per_s) FILTER (
+            WHERE _peaks.dtype = 'bytes' AND _peaks.kind = 'measured' AND _peaks.condition = 'burst'
+        ) AS measured_bytes_per_s,
+        any_value(_options.reference_dtype) AS reference_option
+    FROM named
+    CROSS JOIN _options
+    LEFT JOIN _peaks
+        ON
+            named.peak_name = _peaks.device_name
+            AND (_peaks.sm_count IS NULL OR named.sm_count IS NULL OR named.sm_count = _peaks.sm_count)
+    GROUP BY ALL
+)
+
+SELECT
+    trace_id,
+    device_id,
+    device_name,
+    peak_name,
+    sm_count,
+    l2_bytes,
+    CASE
+        WHEN reference_option IS NOT NULL THEN reference_option
+        WHEN bf16 IS NOT NULL THEN 'bf16'
+        WHEN fp16 IS NOT NULL THEN 'fp16'
+    END AS reference_dtype,
+    CASE WHEN reference_option IS NOT NULL THEN stated ELSE coalesce(bf16, fp16) END AS reference_flop_per_s,
+    bytes_per_s,
+    measured_bytes_per_s,
+    peak_clock_hz
+FROM rates
