@@ -1,6 +1,7 @@
 -- _api: CUDA API calls with names; the public view api_calls adds the ranges.
 -- grain: one row per call
 -- reads: raw_api_calls, raw_strings
+-- stored: table
 -- columns:
 --   trace_id BIGINT - capture
 --   api_call_id BIGINT - order of the call in the source

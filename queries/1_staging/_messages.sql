@@ -1,6 +1,7 @@
 -- _messages: what each distinct range message says: name, autograd fields, annotation.
 -- grain: one row per message of _texts
 -- reads: _texts, _annotations
+-- stored: table
 -- columns:
 --   message_id BIGINT - message
 --   in_mfupipe_domain BOOLEAN - pushed in the mfupipe domain, where unknown fields are ignored

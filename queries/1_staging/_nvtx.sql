@@ -1,6 +1,7 @@
 -- _nvtx: NVTX ranges with 64-bit keys; the public view ranges adds what the messages say.
 -- grain: one row per range
 -- reads: raw_nvtx_ranges, raw_strings, _texts, _domains, traces
+-- stored: table
 -- columns:
 --   trace_id BIGINT - capture
 --   range_id BIGINT - order of the range in the source

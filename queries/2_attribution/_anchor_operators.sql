@@ -1,6 +1,7 @@
 -- _anchor_operators: operator, direction and cost range of each anchor.
 -- grain: one row per anchor
 -- reads: _anchors, _anchor_choices, _backward_links, _phase_ranges, _cost_parents, _nvtx, _messages
+-- stored: table
 -- columns:
 --   trace_id BIGINT - capture
 --   anchor_id BIGINT - anchor

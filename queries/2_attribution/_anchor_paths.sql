@@ -1,6 +1,7 @@
 -- _anchor_paths: the ranges open at each anchor as one list, outermost first: earlier start, then the longer, then the earlier row.
 -- grain: one row per anchor inside at least one range
 -- reads: _anchor_ranges, _message_flags, _step_ranges
+-- stored: table
 -- columns:
 --   trace_id BIGINT - capture
 --   anchor_id BIGINT - anchor

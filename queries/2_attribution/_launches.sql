@@ -1,6 +1,7 @@
 -- _launches: the API call that launched each execution: same correlation id and same process, never the id alone.
 -- grain: one row per execution that has a call
 -- reads: _executions, _launch_calls
+-- stored: table
 -- columns:
 --   trace_id BIGINT - capture
 --   gpu_execution_id BIGINT - execution

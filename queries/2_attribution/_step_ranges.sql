@@ -1,6 +1,7 @@
 -- _step_ranges: spans of CPU time whose launches make up a step, by the first rule that applies to the capture.
 -- grain: one row per (trace, process, step)
 -- reads: _nvtx, _messages, _step_messages, _repeating_ranges
+-- stored: table
 -- columns:
 --   trace_id BIGINT - capture
 --   process_id BIGINT - process

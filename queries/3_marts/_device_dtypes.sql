@@ -1,6 +1,7 @@
 -- _device_dtypes: compute peaks of a device by type.
 -- grain: one row per (trace, device, dtype)
 -- reads: _device_rates, _peaks
+-- stored: table
 -- columns:
 --   trace_id BIGINT - capture
 --   device_id BIGINT - device

@@ -1,6 +1,7 @@
 -- _device_rates: the denominators of a device: reference peak, bandwidths, clock that the peak is quoted at.
 -- grain: one row per (trace, device that did work)
 -- reads: devices, _executions, _peaks, _device_peaks, _options
+-- stored: table
 -- columns:
 --   trace_id BIGINT - capture
 --   device_id BIGINT - device
