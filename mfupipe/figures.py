@@ -29,7 +29,7 @@ BASELINE, THIS_RUN, LOSS, NO_COST, INK, FAINT = "#9A9A9A", "#0072B2", "#D55E00",
 FAMILY_COLOURS = {"model": THIS_RUN, "kernel": LOSS, "data": "#CC79A7", "idle": "#E69F00", "unknown": NO_COST}
 WIDTH_IN, DPI = 9.6, 200
 OPERATORS_SHOWN, WIDE_PCT = 10, 4.0
-ROOF_STYLES = {"datasheet": "-", "burst": "--", "best in trace": "--", "user": "--", "sustained": ":"}
+ROOF_STYLES = {"datasheet": "-", "burst": "--", "best in trace": "-.", "user": "--", "sustained": ":"}
 
 _STYLE = {
     "font.family": "DejaVu Sans", "font.size": 9, "axes.titlesize": 11, "axes.titleweight": "bold",
@@ -208,7 +208,7 @@ def roofline(table: pa.Table, roofs: pa.Table, words: Words) -> Figure:
     figure.subplots_adjust(left=0.125, right=0.97)
     lines = [row for row in rows_of(roofs) if row["is_used"]]
     _log_limits(axes, rows, lines)
-    roof_texts = _bandwidth_roofs(axes, lines) + _flop_roofs(axes, lines)
+    roof_texts = _bandwidth_roofs(axes, lines) + _flop_roofs(axes, lines) + _not_drawn(axes, table.num_rows - len(rows))
     roof_lines = list(axes.lines)
     longest = max((number(row, "ns_per_step") for row in rows if row["ns_per_step"] is not None), default=1.0)
     points = [(number(row, "flop_per_byte"), number(row, "flop_per_s")) for row in rows]
@@ -226,6 +226,14 @@ def roofline(table: pa.Table, roofs: pa.Table, words: Words) -> Figure:
     return figure
 
 
+def _not_drawn(axes: Axes, missing: int) -> list[Text]:
+    """A logarithm has no place for zero: what moves bytes only, or has no cost, is counted instead."""
+    if not missing:
+        return []
+    note = f"not drawn: {units.plural(missing, 'operator')} without FLOP or without cost"
+    return [axes.text(0.99, 0.02, note, transform=axes.transAxes, ha="right", va="bottom", color=FAINT, fontsize=7.5)]
+
+
 def _log_limits(axes: Axes, rows: Sequence[Row], roofs: Sequence[Row]) -> None:
     tops = [number(row, "flop_per_s") for row in roofs if row["flop_per_s"] is not None]
     rates = [number(row, "flop_per_s") for row in rows] or tops or [1.0]
@@ -234,8 +242,9 @@ def _log_limits(axes: Axes, rows: Sequence[Row], roofs: Sequence[Row]) -> None:
     ridge = max(tops) / max(bandwidths) if tops and bandwidths else max(intensities)
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.set_xlim(min(intensities) / 4, max([*intensities, ridge]) * 8)
-    axes.set_ylim(min(rates) / 4, max([*rates, *tops]) * 3)
+    # Both roofs and the ridge between them stay in sight, wherever the points lie.
+    axes.set_xlim(min(min(intensities) / 4, ridge / 60), max([*intensities, ridge]) * 8)
+    axes.set_ylim(min(min(rates) / 4, max([*rates, *tops]) / 60), max([*rates, *tops]) * 3)
     axes.yaxis.set_major_formatter(lambda value, _: units.decade(value, "FLOP/s"))
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.tick_params(which="minor", length=0, labelleft=False, labelbottom=False)
@@ -276,9 +285,16 @@ def _bandwidth_roofs(axes: Axes, roofs: Sequence[Row]) -> list[Text]:
     best = max(number(row, "bytes_per_s") for row in family)
     start = max(left, low / best) * 1.25
     (x0, y0), (x1, y1) = axes.transData.transform([(start, start * best), (start * 10, start * best * 10)])
-    label = f"memory: {_roof_values(family, 'bytes_per_s')} TB/s"
+    label = _two_lines(f"memory: {_roof_values(family, 'bytes_per_s')} TB/s")
     return [axes.annotate(label, (start, start * best), xytext=(-2, 5), textcoords="offset points", fontsize=7.5,
                           rotation=math.degrees(math.atan2(y1 - y0, x1 - x0)), rotation_mode="anchor")]  # fmt: skip
+
+
+def _two_lines(label: str) -> str:
+    """A label with more than two values, broken in the middle: a slope is shorter than a roof."""
+    parts = label.split(", ")
+    half = (len(parts) + 1) // 2
+    return label if len(parts) < 3 else ", ".join(parts[:half]) + ",\n" + ", ".join(parts[half:])  # noqa: PLR2004
 
 
 def _roof_style(row: Row) -> str:
@@ -286,7 +302,7 @@ def _roof_style(row: Row) -> str:
 
 
 def _roof_values(family: Sequence[Row], column: str) -> str:
-    marks = {"-": "solid", "--": "dashed", ":": "dotted"}
+    marks = {"-": "solid", "--": "dashed", "-.": "dash-dotted", ":": "dotted"}
     return ", ".join(
         f"{units.teras(number(row, column))} {text(row, 'condition') or text(row, 'kind')} ({marks[_roof_style(row)]})"
         for row in family
@@ -294,7 +310,7 @@ def _roof_values(family: Sequence[Row], column: str) -> str:
 
 
 def _canvas(height_in: float, words: Words) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(WIDTH_IN, height_in))
+    figure = Figure(figsize=(WIDTH_IN, height_in), dpi=DPI)
     axes = figure.subplots()
     figure.subplots_adjust(top=1 - 0.42 / height_in, bottom=0.80 / height_in)
     figure.text(0.012, 1 - 0.09 / height_in, units.shortened(words.title, 108), weight="bold", size=11, va="top")

@@ -91,7 +91,7 @@ def test_steps_show_every_step_and_the_median_with_its_value() -> None:
 
 
 def test_each_roof_carries_value_unit_and_kind() -> None:
-    texts = texts_of(roofline(fixtures.training()))
+    texts = [text.replace("\n", " ") for text in texts_of(roofline(fixtures.training()))]
     assert "bf16: 989 datasheet (solid), 900 burst (dashed), 750 sustained (dotted) TFLOP/s" in texts
     assert "memory: 4.80 datasheet (solid), 4.40 burst (dashed), 4.10 sustained (dotted) TB/s" in texts
     assert not any(text.startswith("tf32") for text in texts)  # no operator runs in it
