@@ -12,6 +12,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+pytest.register_assert_rewrite("tests.sql.golden")
+
 if TYPE_CHECKING:
     from tests.runs import CaseRun, RealRun
 

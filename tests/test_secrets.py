@@ -30,7 +30,8 @@ def with_secrets(directory: Path) -> Path:
         ]
         connection.executemany("INSERT INTO META_DATA_CAPTURE (name, value) VALUES (?, ?)", environment)
         connection.executemany("INSERT INTO META_DATA_EXPORT (name, value) VALUES (?, ?)", environment)
-        connection.executemany("INSERT INTO TARGET_INFO_SYSTEM_ENV (name, value) VALUES (?, ?)", environment)
+        insert = "INSERT INTO TARGET_INFO_SYSTEM_ENV (devStateName, name, nameEnum, value) VALUES ('', ?, 0, ?)"
+        connection.executemany(insert, environment)
         connection.execute("CREATE TABLE IF NOT EXISTS ProcessStreams (globalPid INT, filenameId INT, contentId INT)")
         connection.execute("CREATE TABLE IF NOT EXISTS DIAGNOSTIC_EVENT (timestamp INT, severity INT, text TEXT)")
         connection.execute("INSERT INTO DIAGNOSTIC_EVENT (severity, text) VALUES (3, ?)", [f"failed: {SECRET}"])

@@ -35,12 +35,6 @@ def of_two_equal_ranges_the_later_row_is_inside(trace: Trace) -> None:
     trace.kernel("k", 300, 310, at=120)
 
 
-@goldens.rows(RANGE, ("k", None))
-def a_range_on_another_thread_is_not_the_range_of_a_call(trace: Trace) -> None:
-    trace.range(100, 200, "other", thread=BACKWARD_THREAD)
-    trace.kernel("k", 300, 310, at=120)
-
-
 @goldens.rows(RANGE, ("k", "closed"))
 def a_range_that_never_ended_is_no_candidate(trace: Trace) -> None:
     trace.range(100, 400, "closed")
