@@ -14,10 +14,10 @@ def finding(view: View) -> str:
     lead, lost = view.text("lead"), losses(view)
     step = f"{units.duration(view.number('step_ns'))} per step"
     if lead == "mfu":
-        return _joined(f"{step}, MFU {units.percent(view.number('mfu_pct'))}", lost)
+        return _joined(f"{step}, {_utilisation(view, 'mfu')}", lost)
     if lead == "mbu":
-        mfu = "" if view.number("mfu_pct") is None else f" (MFU {units.percent(view.number('mfu_pct'))})"
-        return _joined(f"{step}, MBU {units.percent(view.number('mbu_pct'))}{mfu}", lost)
+        mfu = "" if view.number("mfu_pct") is None else f" ({_utilisation(view, 'mfu')})"
+        return _joined(f"{step}, {_utilisation(view, 'mbu')}{mfu}", lost)
     if lead == "no_peak":
         rate = view.number("model_flop_per_s")
         achieved = f", {units.flop_rate(rate)} achieved" if rate else ""
@@ -41,8 +41,9 @@ def losses(view: View) -> str:
     ranked = [row for row in rows_of(view.ledger) if row["loss_rank"] is not None and row["component"] not in skipped]
     ranked = [row for row in ranked if _float(row, "pct") >= SMALLEST_NAMED_PCT]
     named = sorted(ranked, key=lambda row: _float(row, "loss_rank"))[:NAMED_LOSSES]
-    texts = [f"{units.points(_float(row, 'pct'))}{{}} to {row['label']}" for row in named]
-    return ", ".join(text.format(" points lost" if index == 0 else "") for index, text in enumerate(texts))
+    texts = [f"{units.points(_float(row, 'pct'))} points {_verb(row)} {row['label']}" for row in named]
+    said = " points lost" if texts and " lost to " in texts[0] else " points"
+    return ", ".join(texts[:1] + [text.replace(said, "", 1).replace(" points", "", 1) for text in texts[1:]])
 
 
 def basis(view: View) -> list[str]:
@@ -56,7 +57,7 @@ def basis(view: View) -> list[str]:
         spread = view.number("step_spread_pct")
         known_spread = "spread unknown" if spread is None else f"spread {units.percent(spread)}"
         phrases += [f"n = {units.plural(view.number('step_count'), 'step')}, {known_spread}", _timing(view)]
-    if view.text("ceiling_kind"):
+    if view.text("ceiling_kind") and view.number("reference_flop_per_s") is not None:
         phrases.append(f"ranked against the {units.plain(view.text('ceiling_kind'))} ceiling")
     phrases.append(f"step rule: {units.plain(view.text('step_rule') or 'none')}")
     clock = view.number("sm_clock_hz")
@@ -92,11 +93,11 @@ def ledger_title(view: View) -> str:
 
 def operators_title(view: View) -> str:
     """The finding of the operator table: what the first rows could win back."""
-    first = next(iter(rows_of(view.operators)), None)
-    value = None if first is None else first["recoverable_per_step_ns"]
-    if first is None or not isinstance(value, int | float) or value <= 0:
+    first = next(iter(_recoverable(view)), None)
+    if first is None:
         return "Operators by time: no ceiling says what is recoverable"
-    return f"{operator_name(first, 48)} has most time above its ceiling: {units.duration(value)} of {whole(view)}"
+    value = units.duration(_float(first, "recoverable_per_step_ns"))
+    return f"{operator_name(first, 48)} has most time above its ceiling: {value} of {whole(view)}"
 
 
 def roofline_title(view: View) -> str:
@@ -118,14 +119,15 @@ def steps_title(view: View) -> str:
 
 def next_to_look_at(view: View, limit: int = 3) -> list[str]:
     """The operators with most recoverable time and why: 'aten::mm backward: 3.1 ms recoverable, compute bound ..'."""
-    found: list[str] = []
-    for row in rows_of(view.operators):
-        value = row["recoverable_per_step_ns"]
-        if isinstance(value, int | float) and value > 0 and len(found) < limit:
-            found.append(
-                f"{operator_name(row, 60)}: {units.duration(value)} recoverable, {units.plain(str(row['why']))}"
-            )
-    return found
+    return [
+        f"{operator_name(row, 60)}: {units.duration(_float(row, 'recoverable_per_step_ns'))} recoverable, "
+        f"{units.plain(str(row['why']))}"
+        for row in _recoverable(view)[:limit]
+    ]
+
+
+def _recoverable(view: View) -> list[Row]:
+    return [row for row in rows_of(view.operators) if _float(row, "recoverable_pct") >= SMALLEST_NAMED_PCT]
 
 
 def operator_name(row: Row, limit: int) -> str:
@@ -144,7 +146,17 @@ def _peak(view: View) -> str:
     if peak is None and bandwidth is None:
         return "no peak known"
     dtype = units.plain(view.text("reference_dtype") or None, 20)
-    return f"{dtype} dense datasheet peak {units.flop_rate(peak)}, {units.byte_rate(bandwidth)}"
+    return f"{dtype} dense datasheet peak {units.flop_rate(peak)}, bandwidth {units.byte_rate(bandwidth)}"
+
+
+def _verb(row: Row) -> str:
+    """Time in operators without a cost is not lost: nobody knows."""
+    return "in" if row["family"] == "unknown" else "lost to"
+
+
+def _utilisation(view: View, kind: str) -> str:
+    least = "at least " if view.head["is_lower_bound"] else ""
+    return f"{kind.upper()} {least}{units.percent(view.number(f'{kind}_pct'))}"
 
 
 def _timing(view: View) -> str:

@@ -164,6 +164,8 @@ def _model_tiles(view: View) -> list[Tile]:
         return [Tile("Achieved", units.flop_rate(view.number("model_flop_per_s")), "no peak known: no MFU")]
     if not view.has_steps:
         return []
+    if view.text("lead") == "no_flop":
+        return [Tile("MFU", units.UNKNOWN, "no FLOP known")]
     if view.text("lead") == "mbu":
         return [Tile("MBU", mbu, "bytes bind here"), Tile("MFU", mfu, f"HFU {hfu}")]
     return [Tile("MFU", mfu, f"HFU {hfu}, MBU {mbu}")]
@@ -171,6 +173,8 @@ def _model_tiles(view: View) -> list[Tile]:
 
 def _sol_tile(view: View) -> Tile:
     measured, datasheet = view.number("sol_measured_pct"), view.number("sol_pct")
+    if measured is None and datasheet is None:
+        return Tile("Speed of light", units.UNKNOWN, "no cost or no ceiling known")
     if measured is None:
         return Tile("Speed of light", units.percent(datasheet), "of costed work, datasheet ceiling")
     return Tile("Speed of light", units.percent(measured), f"measured ceiling; {units.percent(datasheet)} datasheet")
@@ -184,6 +188,9 @@ def _notes(view: View) -> list[str]:
         rule = units.plain(view.text("step_rule") or "none")
         notes.append(f"No step was found (rule: {rule}), so there is no MFU.")
         notes.append("Times are those of the busy window, from the first to the last execution.")
+    if view.head["is_lower_bound"] and view.text("lead") in ("mfu", "mbu"):
+        costed = units.percent(view.number("costed_pct"))
+        notes.append(f"Only {costed} of the busy time has a cost: MFU is at least this.")
     if view.text("lead") == "no_peak":
         notes.append("No peak is known for this GPU: rates are shown, percentages of a peak are not.")
     return notes

@@ -10,6 +10,7 @@
 --   workload VARCHAR - name given by the user; NULL when none was
 --   variant VARCHAR - name given by the user; NULL when none was
 --   lead VARCHAR - 'mfu', 'mbu' (bytes bind), or why neither: 'no_peak', 'no_flop', 'no_step', 'no_gpu_work'
+--   is_lower_bound BOOLEAN - more than 5 % of the busy time has no cost: MFU and MBU are at least this
 --   execution_count BIGINT - GPU executions in the trace, all phases
 --   device_name VARCHAR - as the driver reports it
 --   gpu_count BIGINT - GPUs that took part
@@ -57,13 +58,15 @@ summaries AS (
     SELECT
         run_summary.*,
         coalesce(executions.execution_count, 0) AS execution_count,
+        -- More than a twentieth without a cost could change the number by more than that; stated FLOP are complete.
+        coalesce(run_summary.costed_pct, 0) < 95 AND coalesce(run_summary.cost_source, '') <> 'user' AS is_lower_bound,
         CASE
             WHEN coalesce(executions.execution_count, 0) = 0 THEN 'no_gpu_work'
             WHEN coalesce(run_summary.step_count, 0) = 0 THEN 'no_step'
-            -- The step as a whole is bound by bytes when they need longer at full bandwidth than its FLOP at peak.
-            WHEN run_summary.mbu_pct > coalesce(run_summary.mfu_pct, 0) THEN 'mbu'
-            WHEN run_summary.mfu_pct > 0 THEN 'mfu'
             WHEN run_summary.reference_flop_per_s IS NULL THEN 'no_peak'
+            -- Bytes bind when all of them need longer at full bandwidth than all FLOP at peak: known only with all costs.
+            WHEN run_summary.mbu_pct > coalesce(run_summary.mfu_pct, 0) AND run_summary.costed_pct >= 95 THEN 'mbu'
+            WHEN run_summary.mfu_pct > 0 THEN 'mfu'
             ELSE 'no_flop'
         END AS lead
     FROM run_summary
@@ -74,7 +77,7 @@ SELECT
     row_number() OVER (
         ORDER BY coalesce(step_ns * nullif(step_count, 0), window_ns) DESC NULLS LAST, trace_id, phase
     ) AS position,
-    trace_id, phase, workload, variant, lead, execution_count,
+    trace_id, phase, workload, variant, lead, is_lower_bound, execution_count,
     device_name, gpu_count, process_count, step_rule, step_count,
     step_ns::DOUBLE AS step_ns,
     traced_step_ns::DOUBLE AS traced_step_ns,

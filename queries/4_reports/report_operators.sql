@@ -21,6 +21,7 @@
 --   ns_per_step DOUBLE ns the same per step and GPU; of the whole window when there are no steps
 --   ideal_per_step_ns DOUBLE ns time at the ranking ceiling, per step and GPU
 --   recoverable_per_step_ns DOUBLE ns busy less ideal time, per step and GPU; negative above the ceiling
+--   recoverable_pct DOUBLE % the same as a share of the step time
 --   share_pct DOUBLE % of the exclusive time of the phase
 --   flop_per_s DOUBLE FLOP/s achieved while busy, one GPU
 --   bytes_per_s DOUBLE B/s achieved while busy, one GPU
@@ -33,15 +34,13 @@ WITH pooled AS (
     SELECT
         trace_id, phase, operator,
         coalesce(direction, '') AS direction,
-        sum(call_count)::BIGINT AS call_count,
-        sum(kernel_count)::BIGINT AS kernel_count,
+        sum(call_count)::BIGINT AS call_count, sum(kernel_count)::BIGINT AS kernel_count,
         CASE WHEN count(DISTINCT dtype) = 1 AND count(dtype) = count(*) THEN min(dtype) END AS dtype,
         greatest(count(DISTINCT dtype), max(dtype_count))::BIGINT AS dtype_count,
         CASE WHEN count(DISTINCT shapes) = 1 AND count(shapes) = count(*) THEN min(shapes) END AS shapes,
         greatest(count(DISTINCT shapes), max(shape_count))::BIGINT AS shape_count,
         CASE WHEN count(DISTINCT bound) = 1 AND count(bound) = count(*) THEN min(bound) END AS bound,
-        sum(exclusive_ns) AS exclusive_ns,
-        sum(costed_busy_ns) AS costed_ns,
+        sum(exclusive_ns) AS exclusive_ns, sum(costed_busy_ns) AS costed_ns,
         sum(flop) AS flop, sum(bytes) AS bytes, sum(ideal_ns) AS ideal_ns, sum(ideal_measured_ns) AS ideal_measured_ns,
         sum(recoverable_ns) AS recoverable_ns, min(cost_reason) AS cost_reason
     FROM operators
@@ -52,7 +51,8 @@ WITH pooled AS (
 scales AS (
     SELECT
         ledger.trace_id, ledger.phase,
-        coalesce(any_value(run_summary.step_ns), any_value(run_summary.window_ns)) / nullif(sum(ledger.ns), 0) AS scale
+        nullif(sum(ledger.ns), 0) AS total_ns,
+        coalesce(any_value(run_summary.step_ns), any_value(run_summary.window_ns)) / total_ns AS scale
     FROM ledger
     INNER JOIN run_summary ON ledger.trace_id = run_summary.trace_id AND ledger.phase = run_summary.phase
     GROUP BY ledger.trace_id, ledger.phase
@@ -60,7 +60,7 @@ scales AS (
 
 rated AS (
     SELECT
-        pooled.*, scales.scale,
+        pooled.*, scales.scale, scales.total_ns,
         -- At the ceiling that the operators were ranked against, which is the user's choice.
         costed_ns - recoverable_ns AS best_ideal_ns,
         100.0 * ideal_ns / nullif(costed_ns, 0) AS sol_pct,
@@ -81,6 +81,7 @@ SELECT
     exclusive_ns * scale AS ns_per_step,
     best_ideal_ns * scale AS ideal_per_step_ns,
     recoverable_ns * scale AS recoverable_per_step_ns,
+    100.0 * recoverable_ns / total_ns AS recoverable_pct,
     100.0 * exclusive_ns / nullif(sum(exclusive_ns) OVER (PARTITION BY trace_id, phase), 0) AS share_pct,
     flop * 1e9 / nullif(costed_ns, 0) AS flop_per_s,
     bytes * 1e9 / nullif(costed_ns, 0) AS bytes_per_s,

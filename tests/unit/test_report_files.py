@@ -80,6 +80,10 @@ def write(make: Make, out_dir: Path) -> None:
     report.write_report(make(), out_dir, context=CONTEXT)
 
 
+def markdown_of(connection: duckdb.DuckDBPyConnection, out_dir: Path) -> str:
+    return report.write_report(connection, out_dir, context=CONTEXT).markdown.read_text(encoding="utf-8")
+
+
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Write:
     @cache
@@ -112,7 +116,7 @@ def test_first_screen_holds_finding_basis_numbers_ledger_and_operators_in_this_o
     body = page.text[page.text.rindex("layer <b>", 0, page.text.index("Step time")) :]
     wanted = [
         "33.3 ms per step, MFU 65.2 %: 15.4 points lost to memory-bound operators, 9.9 to kernel inefficiency",
-        "bf16 dense datasheet peak 989 TFLOP/s, 4.80 TB/s",
+        "bf16 dense datasheet peak 989 TFLOP/s, bandwidth 4.80 TB/s",
         "n = 2 steps, spread 0.8 %",
         "step rule: dialect: step N",
         "Step time",
@@ -149,6 +153,24 @@ def test_without_steps_the_page_shows_operators_and_the_window_but_no_mfu(writte
     assert "Points of the busy window" in page.text and "aten::addmm" in page.text
     assert "MFU" not in text.splitlines()[1]
     assert shown.pictures == {"ledger.png", "operators.png", "roofline.png"}
+
+
+def test_a_number_that_missing_costs_could_change_is_called_a_lower_bound(tmp_path: Path) -> None:
+    connection = fixtures.training()
+    connection.execute("UPDATE run_summary SET costed_pct = 88.0")
+    assert report.headline(connection)[0].startswith("33.3 ms per step, MFU at least 65.2 %: 15.4 points lost")
+    assert "Only 88.0 % of the busy time has a cost" in markdown_of(connection, tmp_path)
+    connection.execute("UPDATE run_summary SET cost_source = 'user'")
+    assert report.headline(connection)[0].startswith("33.3 ms per step, MFU 65.2 %")
+    connection.execute("UPDATE run_summary SET mfu_pct = 0, cost_source = NULL")
+    assert report.headline(connection)[0].startswith("33.3 ms per step, MFU unknown: no FLOP known; 15.4 points lost")
+
+
+def test_time_without_a_cost_is_not_called_lost() -> None:
+    connection = fixtures.training()
+    connection.execute("UPDATE ledger SET ns = ns * 10 WHERE component = 'no_cost_model'")
+    assert "points in operators without cost, " in report.headline(connection)[0]
+    assert report.headline(connection)[0].endswith(" lost to memory-bound operators")
 
 
 def test_unknown_gpu_shows_rates_and_no_percentage_of_a_peak(written: Write) -> None:
