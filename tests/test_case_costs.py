@@ -49,7 +49,9 @@ def test_the_peak_is_the_dense_one_of_the_gpu_that_ran(tmp_path: Path) -> None:
     assert flop == expected["flops_given_to_the_product"]
     assert flop_per_s / 1e12 == pytest.approx(expected["achieved_tflops"], abs=0.01)
     assert mfu_pct == pytest.approx(expected["mfu_pct"], abs=expected["mfu_tolerance_pct"])
-    assert sol_pct == pytest.approx(expected["mfu_pct"], abs=expected["mfu_tolerance_pct"])
+    assert (
+        sol_pct is None
+    )  # the trace states 2.00 TB/s for this GPU and the datasheet 3.35: no memory ceiling is trusted
 
 
 def test_the_device_is_the_physical_one_behind_the_visible_ordinal(tmp_path: Path) -> None:
@@ -115,7 +117,8 @@ def test_nested_costs_count_no_flop_twice(nested: duckdb.DuckDBPyConnection) -> 
     assert found == {"mm": 600, "gelu": 1200, "block": None, "aten::mm": 2 * AXB, "fused": 10_000}
     per_step = 300 + 600 + AXB + 5000
     assert nested.execute("SELECT flop FROM steps ORDER BY step").fetchall() == [(per_step,), (per_step,)]
-    assert nested.execute("SELECT model_flop FROM run_summary").fetchall() == [(per_step,)]
+    ((model_flop,),) = nested.execute("SELECT model_flop FROM run_summary").fetchall()
+    assert model_flop == pytest.approx(per_step, rel=1e-12)
 
 
 def test_what_an_outer_range_launches_outside_its_children_has_no_cost(nested: duckdb.DuckDBPyConnection) -> None:

@@ -32,7 +32,7 @@ the next (one FSDP::root_pre_forward), and FSDP::pre_forward (..) and post_forwa
 The rest have no ranges, or too few executions.
 """
 WARNINGS = {
-    "2022.2.1_a100_saxpy_mpi_rank0": {"no_step_rule", "unattributed_kernels"},
+    "2022.2.1_a100_saxpy_mpi_rank0": {"no_step_rule", "dup_correlation"},
     "2024.5.1_a100x4_cloverleaf": {"no_nvtx_ranges"},
     "2024.6.2_a100_llm2.7B_cudagraph": {"no_nvtx_ranges", "graph_kernels_not_traced"},
     "2024.6.2_a100_llm2.7B_nvtx": {"no_step_rule"},
@@ -226,6 +226,25 @@ def test_exclusive_times_of_the_operators_sum_to_compute_time(real: RealRun) -> 
     assert set(shared) == set(telescoped)
     for key, ns in telescoped.items():
         assert shared[key] == pytest.approx(ns, rel=1e-9)
+
+
+def test_without_a_known_flop_there_is_no_mfu(real: RealRun) -> None:
+    if real.value("SELECT coalesce(sum(flop), 0) FROM operator_calls") == 0:
+        assert (
+            real.rows("SELECT mfu_pct, hfu_pct FROM run_summary WHERE mfu_pct IS NOT NULL OR hfu_pct IS NOT NULL") == []
+        )
+
+
+def test_copies_outside_any_range_are_unattributed_busy_time(real_run: RealOf) -> None:
+    saxpy = real_run("2022.2.1_a100_saxpy_mpi_rank0")
+    busy = {
+        inside: union_ns(
+            (each.execution.start, each.execution.end) for each in saxpy.attributed if bool(each.path) == inside
+        )
+        for inside in (True, False)
+    }
+    attributed = saxpy.value("SELECT attributed_pct FROM coverage")
+    assert attributed == pytest.approx(100 * busy[True] / (busy[True] + busy[False]), abs=0.1)
 
 
 def test_busy_time_without_steps_is_the_union_of_the_device(real: RealRun) -> None:

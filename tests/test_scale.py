@@ -7,10 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from mfupipe import paths, warehouse
+from mfupipe import headers, paths, warehouse
 from mfupipe.run import RAW_NAME, Manifest, TraceEntry, write_manifest
 from tests.runs import RealRun
 
@@ -69,16 +70,15 @@ def test_a_tiled_trace_has_each_link_of_the_small_one_once_per_copy(links: tuple
     assert tiled == Counter({key: COPIES * count for key, count in small.items()})
 
 
-def test_the_containment_join_is_planned_as_an_interval_join(real_run: Callable[[str], RealRun]) -> None:
+def test_the_containment_join_is_planned_as_an_interval_join() -> None:
     """An equality beside the two inequalities would be hashed and filtered: quadratic in the ranges of a thread."""
-    connection = real_run(LAYER).connection
-    text = (paths.QUERIES / "2_attribution" / "_anchor_ranges.sql").read_text(encoding="utf-8")
-    body = "\n".join(line for line in text.splitlines() if not line.startswith("--"))
-    connection.execute("SET nested_loop_join_threshold = 0; SET merge_join_threshold = 0")
-    try:
-        plan = "\n".join(row[1] for row in connection.execute(f"EXPLAIN {body}").fetchall())
-    finally:
-        connection.execute("RESET nested_loop_join_threshold; RESET merge_join_threshold")
+    query = headers.parse(paths.QUERIES / "2_attribution" / "_anchor_ranges.sql")
+    with duckdb.connect() as connection:
+        for table in query.reads:
+            source = headers.parse(next(paths.QUERIES.rglob(f"{table}.sql")))
+            values = ", ".join(f"(i % 1000)::{column.type} AS {column.name}" for column in source.columns)
+            connection.execute(f"CREATE TABLE {table} AS SELECT {values} FROM range(20_000) AS numbers(i)")
+        plan = "\n".join(row[1] for row in connection.execute(f"EXPLAIN {query.sql}").fetchall())
     assert "IE_JOIN" in plan
     assert "NESTED_LOOP_JOIN" not in plan
     assert "BLOCKWISE_NL_JOIN" not in plan
