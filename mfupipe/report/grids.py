@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 
@@ -11,6 +12,12 @@ from mfupipe import units
 from mfupipe.report.views import Row, View, rows_of
 
 OPERATORS_SHOWN, OPERATORS_MAX = 10, 100
+VERSIONS = (
+    ("nsys", "version", "nsys_version"),
+    ("driver", "version", "driver_version"),
+    ("CUDA", "version", "cuda_version"),
+    ("graphs", "how CUDA graphs were traced", "graph_trace_mode"),
+)
 NAME_LIMIT, LONG_LIMIT, SHAPE_LIMIT = 64, 160, 56
 
 
@@ -63,7 +70,7 @@ def operator_grid(view: View, limit: int) -> Grid:
         _number("share %", "of the GPU time of the phase", "share_pct", units.percent_number),
         _number("TFLOP/s", "achieved while busy", "flop_per_s", units.teras),
         _number("TB/s", "achieved while busy", "bytes_per_s", units.teras),
-        _plain("bound", "what the ideal time is made of", "bound"),
+        Column("bound", "what the ideal time is made of", _bound_cell),
         _number("SOL % datasheet", "ideal over busy time at the datasheet ceiling", "sol_pct", units.percent_number),
         _number("SOL % measured", "the same at the measured ceiling", "sol_measured_pct", units.percent_number),
     )
@@ -171,10 +178,7 @@ def trace_grid(table: pa.Table) -> Grid:
         _plain("trace", "", "trace_id"),
         Column("file", "", lambda row: _name(row, "source_file", "unknown")),
         _plain("rank", "", "rank"),
-        _plain("nsys", "version", "nsys_version"),
-        _plain("driver", "version", "driver_version"),
-        _plain("CUDA", "version", "cuda_version"),
-        _plain("graphs", "how CUDA graphs were traced", "graph_trace_mode"),
+        *(Column(head, tip, partial(_or_unknown, column)) for head, tip, column in VERSIONS),
         _number("captured", "length of the capture", "duration_ns", units.duration),
         Column("GPU", "", lambda row: Cell(units.plain(_text(row, "device_name") or None))),
         _number("SMs", "", "sm_count", units.count),
@@ -189,6 +193,10 @@ def _operator_cell(row: Row) -> Cell:
     dtype = _text(row, "dtype") or _several(row, "dtype_count", "dtype")
     note = " · ".join(units.plain(part, SHAPE_LIMIT) for part in (dtype, shapes) if part)
     return Cell(units.plain(_text(row, "operator"), NAME_LIMIT), note, is_name=True)
+
+
+def _bound_cell(row: Row) -> Cell:
+    return Cell(_text(row, "bound") or (units.UNKNOWN if row["sol_pct"] is None else "differs"))
 
 
 def _several(row: Row, column: str, noun: str) -> str:
@@ -210,6 +218,10 @@ def _ceiling_cell(row: Row) -> Cell:
 def _name(row: Row, column: str, absent: str) -> Cell:
     value = _text(row, column)
     return Cell(units.plain(value, NAME_LIMIT), is_name=True) if value else Cell(absent)
+
+
+def _or_unknown(column: str, row: Row) -> Cell:
+    return Cell(units.plain(_text(row, column) or None, NAME_LIMIT))
 
 
 def _plain(head: str, tip: str, column: str) -> Column:

@@ -1,6 +1,6 @@
 -- report_operators: time, cost and speed of light of each operator, and why it is where it is; the to-do list.
 --
--- Ranked by recoverable time; then operators without a cost, by their time; those above their ceiling come last.
+-- Ranked by recoverable time; then operators mostly without a cost, by their time; those at their ceiling come last.
 --
 -- grain: one row per (trace_id, phase, operator, direction), all GPUs together
 -- reads: operators, ledger, run_summary
@@ -50,8 +50,7 @@ WITH pooled AS (
 -- The ledger covers all measured steps of all GPUs, so step time over its sum turns totals into one step of one GPU.
 scales AS (
     SELECT
-        ledger.trace_id, ledger.phase,
-        nullif(sum(ledger.ns), 0) AS total_ns,
+        ledger.trace_id, ledger.phase, nullif(sum(ledger.ns), 0) AS total_ns,
         coalesce(any_value(run_summary.step_ns), any_value(run_summary.window_ns)) / total_ns AS scale
     FROM ledger
     INNER JOIN run_summary ON ledger.trace_id = run_summary.trace_id AND ledger.phase = run_summary.phase
@@ -63,6 +62,7 @@ rated AS (
         pooled.*, scales.scale, scales.total_ns,
         -- At the ceiling that the operators were ranked against, which is the user's choice.
         costed_ns - recoverable_ns AS best_ideal_ns,
+        coalesce(recoverable_ns IS NOT NULL AND costed_ns >= 0.5 * exclusive_ns, false) AS is_rated,
         100.0 * ideal_ns / nullif(costed_ns, 0) AS sol_pct,
         100.0 * ideal_measured_ns / nullif(costed_ns, 0) AS sol_measured_pct
     FROM pooled
@@ -72,13 +72,13 @@ rated AS (
 SELECT
     trace_id, phase,
     row_number() OVER (
-        PARTITION BY trace_id, phase
-        ORDER BY
-            CASE WHEN recoverable_ns >= 0 THEN 0 WHEN recoverable_ns IS NULL THEN 1 ELSE 2 END,
-            recoverable_ns DESC, exclusive_ns DESC, operator, direction
+        PARTITION BY trace_id, phase ORDER BY
+            -- What is below a thousandth of the step is no advice; time that nobody can rate comes before it.
+            CASE WHEN is_rated AND recoverable_ns >= 0.001 * total_ns THEN 0 WHEN is_rated THEN 2 ELSE 1 END,
+            if(is_rated, recoverable_ns, exclusive_ns) DESC, operator, direction
     ) AS position,
-    operator, direction, call_count, kernel_count, dtype, dtype_count, shapes, shape_count, exclusive_ns,
-    exclusive_ns * scale AS ns_per_step,
+    operator, direction, call_count, kernel_count, dtype, dtype_count, shapes, shape_count,
+    exclusive_ns, exclusive_ns * scale AS ns_per_step,
     best_ideal_ns * scale AS ideal_per_step_ns,
     recoverable_ns * scale AS recoverable_per_step_ns,
     100.0 * recoverable_ns / total_ns AS recoverable_pct,
@@ -90,11 +90,11 @@ SELECT
     CASE
         WHEN best_ideal_ns IS NULL THEN CASE
             WHEN operator = '(unattributed)' THEN 'no range at the launch'
-            WHEN operator = '(library)' THEN 'only library ranges at the launch'
-            WHEN operator = '(step)' THEN 'no range inside the step at the launch'
+            WHEN operator IN ('(library)', '(step)') THEN 'only library or step ranges at the launch'
             WHEN flop IS NULL AND bytes IS NULL THEN 'no cost model: ' || coalesce(cost_reason, 'no shapes')
             ELSE 'no SOL: ' || coalesce(cost_reason, 'no peak known for this GPU and dtype')
         END
+        WHEN NOT is_rated THEN printf('%.0f %% of its time has no cost model', 100 - 100 * costed_ns / exclusive_ns)
         WHEN best_ideal_ns > costed_ns THEN 'SOL above 100: data in L2, or a wrong count'
         WHEN best_ideal_ns >= 0.9 * costed_ns THEN 'within a tenth of the roof'
         -- Launch and drain take a few us.

@@ -106,6 +106,18 @@ def test_operators_above_their_ceiling_sort_last_and_those_without_cost_before_t
     assert names[-3:] == ["my_ext::rotary", "(unattributed)", "aten::embedding"]
 
 
+def test_a_cost_for_a_sliver_of_the_time_neither_ranks_nor_explains_an_operator() -> None:
+    connection = fixtures.training()
+    fixtures.add_operator(connection, "conv1:Conv2d", 20.0, flop=1.0, bytes=4.0)
+    connection.execute(
+        "UPDATE operators SET costed_busy_ns = 0.4e6, recoverable_ns = 0.4e6 WHERE operator LIKE 'conv%'"
+    )
+    found = rows(connection, "operators")
+    names = [row["operator"] for row in found]
+    assert names[6:8] == ["conv1:Conv2d", "my_ext::rotary"]  # among those without a cost, by time
+    assert found[6]["why"] == "98 % of its time has no cost model"
+
+
 def test_every_row_says_why() -> None:
     found = {(row["operator"], row["direction"]): row["why"] for row in rows(fixtures.training(), "operators")}
     assert found == {
