@@ -152,15 +152,16 @@ def operators(table: pa.Table, words: Words) -> Figure:
 
 def _operator_bars(axes: Axes, row: Row, y: int) -> None:
     total, ideal = number(row, "ns_per_step") / units.NS_PER_MS, known(row, "ideal_per_step_ns")
-    if ideal is None:
-        axes.barh(y, total, height=0.62, color=NO_COST, hatch="////", edgecolor="white")
-    else:
-        at_ceiling = min(ideal / units.NS_PER_MS, total)
-        axes.barh(y, at_ceiling, height=0.62, color=THIS_RUN)
-        axes.barh(y, total - at_ceiling, left=at_ceiling, height=0.62, color=LOSS)
-    lost = known(row, "recoverable_per_step_ns")
-    note = "" if lost is None or lost <= 0 else f"  {units.duration(lost)} above"
-    axes.text(total, y, note or ("  no ceiling" if ideal is None else "  beyond the ceiling"), va="center", fontsize=8)
+    lost = known(row, "recoverable_per_step_ns") or 0.0
+    start = 0.0
+    for length_ns, colour in ((ideal or 0.0, THIS_RUN), (lost if ideal else 0.0, LOSS)):
+        length = max(0.0, min(length_ns / units.NS_PER_MS, total - start))
+        axes.barh(y, length, left=start, height=0.62, color=colour)
+        start += length
+    # What is left has no cost: whole operators, or the calls of one whose shapes are unknown.
+    axes.barh(y, total - start, left=start, height=0.62, color=NO_COST, hatch="////", edgecolor="white", linewidth=0)
+    note = "no ceiling" if ideal is None else f"{units.duration(lost)} above" if lost > 0 else "beyond the ceiling"
+    axes.text(total, y, f"  {note}", va="center", fontsize=8)
 
 
 @_styled

@@ -175,9 +175,12 @@ def _sol_tile(view: View) -> Tile:
     measured, datasheet = view.number("sol_measured_pct"), view.number("sol_pct")
     if measured is None and datasheet is None:
         return Tile("Speed of light", units.UNKNOWN, "no cost or no ceiling known")
+    # A ratio over a part of the work must say how small the part is.
+    part = f"; of {units.percent(view.number('costed_pct'))} of busy time" if view.head["is_lower_bound"] else ""
     if measured is None:
-        return Tile("Speed of light", units.percent(datasheet), "of costed work, datasheet ceiling")
-    return Tile("Speed of light", units.percent(measured), f"measured ceiling; {units.percent(datasheet)} datasheet")
+        return Tile("Speed of light", units.percent(datasheet), f"datasheet ceiling{part}")
+    note = f"measured ceiling; {units.percent(datasheet)} datasheet{part}"
+    return Tile("Speed of light", units.percent(measured), note)
 
 
 def _notes(view: View) -> list[str]:

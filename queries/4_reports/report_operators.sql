@@ -19,7 +19,7 @@
 --   shape_count BIGINT - shapes met
 --   exclusive_ns DOUBLE ns GPU time, overlap shared
 --   ns_per_step DOUBLE ns the same per step and GPU; of the whole window when there are no steps
---   ideal_per_step_ns DOUBLE ns time at the ranking ceiling, per step and GPU
+--   ideal_per_step_ns DOUBLE ns time at the ranking ceiling, per step and GPU; NULL when less than half has a cost
 --   recoverable_per_step_ns DOUBLE ns busy less ideal time, per step and GPU; negative above the ceiling
 --   recoverable_pct DOUBLE % the same as a share of the step time
 --   share_pct DOUBLE % of the exclusive time of the phase
@@ -79,7 +79,7 @@ SELECT
     ) AS position,
     operator, direction, call_count, kernel_count, dtype, dtype_count, shapes, shape_count,
     exclusive_ns, exclusive_ns * scale AS ns_per_step,
-    best_ideal_ns * scale AS ideal_per_step_ns,
+    if(is_rated, best_ideal_ns * scale, NULL) AS ideal_per_step_ns,
     recoverable_ns * scale AS recoverable_per_step_ns,
     100.0 * recoverable_ns / total_ns AS recoverable_pct,
     100.0 * exclusive_ns / nullif(sum(exclusive_ns) OVER (PARTITION BY trace_id, phase), 0) AS share_pct,
