@@ -56,6 +56,15 @@ def a_restarted_correlation_id_means_the_latest_call_before_the_execution(trace:
         trace.kernel(name, at + 100, at + 200, at=None, correlation=77)
 
 
+@goldens.rows(RANGE, ("k", "launching"))
+def a_later_call_that_launches_nothing_does_not_take_a_restarted_id(trace: Trace) -> None:
+    trace.range(100, 150, "launching")
+    trace.api("cudaLaunchKernel", 110, 111, correlation=77)
+    trace.range(200, 250, "freeing")
+    trace.api("cudaFree", 210, 211, correlation=77)
+    trace.kernel("k", 300, 310, at=None, correlation=77)
+
+
 @goldens.rows(RANGE, ("k", None))
 def a_call_after_the_end_of_an_execution_did_not_launch_it(trace: Trace) -> None:
     trace.range(400, 500, "r")

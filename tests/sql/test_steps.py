@@ -105,4 +105,13 @@ def phases_are_never_pooled(trace: Trace) -> None:
     steps(trace, "step[PREFILL bs=1]", "step[DECODE bs=4]", "step[DECODE bs=4]")
 
 
+@goldens.rows(
+    "SELECT phase, round(sum(pct), 9) FROM ledger WHERE trace_id = $trace GROUP BY phase ORDER BY phase",
+    ("decode", 100.0),
+    ("prefill", 100.0),
+)
+def the_ledger_of_each_phase_is_whole(trace: Trace) -> None:
+    steps(trace, "step[PREFILL bs=1]", "step[DECODE bs=4]", "step[DECODE bs=4]")
+
+
 test_steps = goldens.test()
