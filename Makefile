@@ -29,9 +29,11 @@ check: setup ## lint, types, SQL, and that the generated documentation is fresh
 	$(BIN)/mypy
 	$(BIN)/sqlfluff lint --disable-progress-bar queries
 	$(BIN)/python -m tools.docs --check
+	$(BIN)/python -m tools.readme --check
 
 docs: setup ## write the generated documentation again
 	$(BIN)/python -m tools.docs
+	$(BIN)/python -m tools.readme
 
 test: setup ## every test that needs no torch, no nsys and no GPU (the others: .ci/run, make test-gpu)
 	$(BIN)/python -m pytest -m 'not torch and not nsys and not gpu'

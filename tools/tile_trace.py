@@ -40,11 +40,11 @@ def tile(small: sqlite3.Connection, big: sqlite3.Connection, copies: int) -> Non
     for name, sql in tables:
         big.execute(sql)
         columns = [column[1] for column in small.execute(f'PRAGMA table_info("{name}")')]
-        rows = small.execute(f'SELECT * FROM "{name}"').fetchall()  # noqa: S608
+        rows = small.execute(f'SELECT * FROM "{name}"').fetchall()
         is_event = name.startswith(EVENTS) and "start" in columns
         marks = ",".join("?" * len(columns))
         written = repeated(columns, rows, shift, copies) if is_event else iter(rows)
-        big.executemany(f'INSERT INTO "{name}" VALUES ({marks})', written)  # noqa: S608
+        big.executemany(f'INSERT INTO "{name}" VALUES ({marks})', written)
     big.commit()
 
 

@@ -115,8 +115,19 @@ def _show_device(device: Device) -> None:
     boost, tensor = device.boost_hz / 1e6, device.tensor_peak_hz / 1e6
     result(f"clock {boost:.0f} MHz at most; tensor peaks are quoted at {tensor:.0f} MHz")
     rows = ceilings_for([(device.name, None)])[0].to_pylist()
-    columns = ("dtype", "kind", "condition", "dense TFLOP/s", "TB/s", "source")
-    table(columns, [_ceiling(row) for row in rows])
+    conditions = [
+        condition for condition in ("", "burst", "sustained") if any(r["condition"] == condition for r in rows)
+    ]
+    rates = {(row["dtype"], row["condition"]): row["flop_per_s"] or row["bytes_per_s"] for row in rows}
+    columns = (
+        "dtype",
+        "unit",
+        *("measured, " * bool(condition) + (condition or "datasheet") for condition in conditions),
+    )
+    table(columns, [_rates(dtype, conditions, rates) for dtype in dict.fromkeys(row["dtype"] for row in rows)])
+    for source in dict.fromkeys(row["source"] for row in rows):
+        mine = [f"{row['dtype']} {row['condition']}".strip() for row in rows if row["source"] == source]
+        result(f"{', '.join(mine)}: {source}")
     if device.sparse_multiplier:
         result(
             f"with structured sparsity vendors quote {device.sparse_multiplier:g} x the tensor peaks; never used here"
@@ -125,7 +136,7 @@ def _show_device(device: Device) -> None:
         result(f"beware: {device.trap}")
 
 
-def _ceiling(row: dict[str, object]) -> tuple[object, ...]:
-    rates = (row["flop_per_s"], row["bytes_per_s"])
-    shown = ("" if not isinstance(rate, float) else f"{rate / TERA:.5g}" for rate in rates)
-    return (row["dtype"], row["kind"], row["condition"], *shown, row["source"])
+def _rates(dtype: str, conditions: list[str], rates: dict[tuple[str, str], float]) -> tuple[str, ...]:
+    found = (rates.get((dtype, condition)) for condition in conditions)
+    unit = {"bytes": "TB/s", "int8": "TOP/s"}.get(dtype, "TFLOP/s")
+    return (dtype, unit, *("-" if rate is None else f"{rate / TERA:.5g}" for rate in found))

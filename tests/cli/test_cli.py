@@ -140,13 +140,10 @@ def test_gpus_lists_every_device_on_stdout(capsys: pytest.CaptureFixture[str]) -
 
 def test_gpus_of_one_name_shows_both_kinds_of_ceilings_with_their_sources(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("gpus", "H200") == 0
-    lines = capsys.readouterr().out.splitlines()
-    bf16 = [line.split() for line in lines if line.startswith("bf16")]
-    assert [row[:4] for row in bf16] == [
-        ["bf16", "datasheet", "989.4", "NVIDIA"],
-        ["bf16", "measured", "burst", "900"],
-        ["bf16", "measured", "sustained", "750"],
-    ]
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["bf16", "TFLOP/s", "989.4", "900", "750"] in lines and ["bytes", "TB/s", "4.8", "4.4", "4.11"] in lines
+    assert any("datasheet" in line and "NVIDIA" in line for line in lines)
+    assert any(line[:4] == ["bf16", "burst:", "measured", "on"] for line in lines)
 
 
 def test_gpus_of_an_unknown_name_suggests_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
