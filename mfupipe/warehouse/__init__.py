@@ -39,9 +39,13 @@ def _build_into(run_dir: Path, options: BuildOptions, target: Path) -> None:
             with duckdb.connect(str(folder / "run.duckdb"), config=_settings(folder)) as connection:
                 _fill(connection, run_dir, options, folder)
         except duckdb.IOException as error:
-            raise EnvironmentProblem(f"cannot write the database ({error})", "free some disk space, or give another -o") from error
+            raise EnvironmentProblem(
+                f"cannot write the database ({error})", "free some disk space, or give another -o"
+            ) from error
         except duckdb.OutOfMemoryException as error:
-            raise EnvironmentProblem(f"not enough memory or temporary disk ({error})", "free some disk space") from error
+            raise EnvironmentProblem(
+                f"not enough memory or temporary disk ({error})", "free some disk space"
+            ) from error
         (folder / "run.duckdb").replace(target)
 
 
@@ -50,6 +54,8 @@ def _settings(folder: Path) -> dict[str, str | bool | int | float | list[str]]:
         "memory_limit": MEMORY_LIMIT,
         "temp_directory": str(folder / "spill"),
         "preserve_insertion_order": False,
+        # IEJoin for containment, whatever sizes the optimizer expects: a merge join is quadratic on long ranges
+        "merge_join_threshold": 0,
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
     }
@@ -131,14 +137,20 @@ def _connect(database: Path) -> duckdb.DuckDBPyConnection:
     try:
         return duckdb.connect(str(database), read_only=True, config={"autoinstall_known_extensions": False})
     except duckdb.Error as error:
-        raise UnusableTrace(f"{database} cannot be opened ({error})", "ingest the trace again into a new RUN") from error
+        raise UnusableTrace(
+            f"{database} cannot be opened ({error})", "ingest the trace again into a new RUN"
+        ) from error
 
 
 def query(connection: duckdb.DuckDBPyConnection, name: str, **params: object) -> pa.Table:
     """Result of queries/4_reports/NAME.sql or queries/examples/NAME.sql. Raises UsageError for an unknown name."""
     found = _parametrised(name)
     given = {key: value for key, value in params.items() if key in found.params}
-    return connection.execute(found.sql, given).to_arrow_table() if given else connection.execute(found.sql).to_arrow_table()
+    return (
+        connection.execute(found.sql, given).to_arrow_table()
+        if given
+        else connection.execute(found.sql).to_arrow_table()
+    )
 
 
 def query_text(name: str) -> str:
@@ -154,7 +166,7 @@ def _parametrised(name: str) -> Query:
 
 
 def describe(connection: duckdb.DuckDBPyConnection) -> pa.Table:
-    """Public tables with their columns: table_name, table_comment, column_name, column_type, column_comment, in build order."""
+    """Public tables and columns: table_name, table_comment, column_name, column_type, column_comment."""
     return connection.execute(
         """
         SELECT c.table_name, coalesce(t.comment, v.comment) AS table_comment,

@@ -80,11 +80,17 @@ def _trace_id(folder: Path) -> int:
 
 
 def _create_view(connection: duckdb.DuckDBPyConnection, name: str, files: list[Path]) -> None:
-    parts = [
-        f"SELECT {_trace_id(file.parent)}::BIGINT AS trace_id, * FROM read_parquet('{_quoted(file)}', hive_partitioning=false)"
-        for file in files
-    ]
-    connection.execute(f"CREATE TEMP VIEW raw_{name} AS {' UNION ALL BY NAME '.join(parts)}")
+    """One scan over all files: a branch for each would cost memory per trace."""
+    listed = ", ".join(f"'{_quoted(file)}'" for file in files)
+    connection.execute(
+        f"""
+        CREATE TEMP VIEW raw_{name} AS
+        SELECT
+            regexp_extract(filename, 'trace_id=([0-9]+)[^0-9]{name}[.]parquet$', 1)::BIGINT AS trace_id,
+            * EXCLUDE (filename)
+        FROM read_parquet([{listed}], filename = true, hive_partitioning = false, union_by_name = true)
+        """
+    )
 
 
 def _quoted(path: Path) -> str:
@@ -141,7 +147,7 @@ class _SeenGpu:
 
 
 def create_peaks(connection: duckdb.DuckDBPyConnection, options: BuildOptions) -> None:
-    """Make _peaks (ceilings of the GPUs seen, with the user's in place of the datasheet's), _device_peaks, _device_problems."""
+    """Make _peaks (of the GPUs seen, the user's in place of the datasheet's), _device_peaks and _device_problems."""
     rows = connection.execute(
         "SELECT trace_id, gpu_id, name, sm_count, clock_hz, memory_bandwidth_bytes_per_s FROM raw_gpus"
     ).fetchall()

@@ -21,7 +21,8 @@ WITH names AS (
         regexp_matches(value, '(?i)(launch|memcpy|memset|memprefetch)') AS is_launch_like,
         regexp_matches(
             value,
-            '^(cuda(Device|Stream|Event|Thread)Synchronize|cu(Ctx|Stream|Event)Synchronize|cudaMemcpy(2D|3D)?|cuMemcpy(DtoH|HtoD))(_v[0-9]+|_ptsz|_ptds)*$'
+            '^(cuda(Device|Stream|Event|Thread)Synchronize|cu(Ctx|Stream|Event)Synchronize|cudaMemcpy(2D|3D)?|'
+            || 'cuMemcpy(DtoH|HtoD))(_v[0-9]+|_ptsz|_ptds)*$'
         ) AS is_synchronizing
     FROM raw_strings
 )

@@ -84,10 +84,7 @@ graphs AS (
 ),
 
 executions AS (
-    SELECT * FROM kernels
-    UNION ALL BY NAME SELECT * FROM copies
-    UNION ALL BY NAME SELECT * FROM memsets
-    UNION ALL BY NAME SELECT * FROM graphs
+    FROM kernels UNION ALL BY NAME FROM copies UNION ALL BY NAME FROM memsets UNION ALL BY NAME FROM graphs
 )
 
 SELECT

@@ -42,7 +42,9 @@ SELECT
         WHEN regexp_matches(demangled_name, '(?i)pool') THEN 'pooling'
         WHEN regexp_matches(demangled_name, '(?i)radixsort|bitonic|::sort|topk') THEN 'sort'
         WHEN regexp_matches(demangled_name, '(?i)distribution_elementwise|philox|dropout') THEN 'random'
-        WHEN regexp_matches(demangled_name, '(?i)direct_copy|copy_kernel|nchwToNhwc|nhwcToNchw|transpose|CatArray|memcpy|AddPadding') THEN 'copy'
+        WHEN regexp_matches(
+            demangled_name, '(?i)direct_copy|copy_kernel|nchwToNhwc|nhwcToNchw|transpose|CatArray|memcpy|AddPadding'
+        ) THEN 'copy'
         WHEN regexp_matches(demangled_name, '(?i)reduce') THEN 'reduction'
         WHEN regexp_matches(demangled_name, '(?i)elementwise|fill') THEN 'elementwise'
         ELSE 'other'
@@ -53,7 +55,10 @@ SELECT
         WHEN regexp_matches(demangled_name, '(?i)tf32|nvjet_(sm[0-9]+_)?s[a-z]{2,}_') THEN 'tf32'
         WHEN regexp_matches(demangled_name, '(?i)bf16|bfloat16|nvjet_(sm[0-9]+_)?t[a-z]{2,}_') THEN 'bf16'
         WHEN regexp_matches(demangled_name, '(?i)(sdpa|fmha|flash).*(f16|half)') THEN '16bit'
-        WHEN regexp_matches(demangled_name, '(?i)c10::Half|__half|fp16|f16f16|h884|h16816|h1688|s16816|s884|hgemm|nvjet_(sm[0-9]+_)?h[a-z]{2,}_|cutlass::half_t')
+        WHEN regexp_matches(
+            demangled_name,
+            '(?i)c10::Half|__half|fp16|f16f16|h884|h16816|h1688|s16816|s884|hgemm|nvjet_(sm[0-9]+_)?h[a-z]{2,}_|cutlass::half_t'
+        )
             THEN 'fp16'
         WHEN regexp_matches(demangled_name, '(?i)dgemm|f64f64|d884|\bdouble\b') THEN 'fp64'
         WHEN regexp_matches(demangled_name, '(?i)s1688|tensorop_s') THEN 'tf32'

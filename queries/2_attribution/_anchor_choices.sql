@@ -14,7 +14,7 @@
 --   evaluate_range_id BIGINT - evaluate_function range, when no node is open inside it
 --   is_backward BOOLEAN - an autograd node or its wrapper is open
 --   is_update BOOLEAN - inside Optimizer.step
---   only VARCHAR - '(step)' or '(library)' when nothing else is open
+--   placeholder VARCHAR - '(step)' or '(library)' when nothing else is open
 --   annotated_ids BIGINT[] - ranges with an annotated cost, outermost first
 --   shaped_ids BIGINT[] - ranges with a cost by shapes
 --   shaped_flop_ids BIGINT[] - those of them that have FLOP
@@ -61,7 +61,7 @@ SELECT
         WHEN len(named) > 0 THEN NULL
         WHEN len(list_filter(path, lambda r: (r.flags & 1) > 0)) > 0 THEN '(library)'
         ELSE '(step)'
-    END AS only,
+    END AS placeholder,
     list_transform(list_filter(path, lambda r: (r.flags & 128) > 0), lambda r: r.range_id) AS annotated_ids,
     list_transform(list_filter(path, lambda r: (r.flags & 256) > 0), lambda r: r.range_id) AS shaped_ids,
     list_transform(list_filter(path, lambda r: (r.flags & 1024) > 0), lambda r: r.range_id) AS shaped_flop_ids

@@ -33,10 +33,10 @@ operator_ranges AS (
         coalesce(costed.is_backward, false) AS is_backward,
         coalesce(costed.is_update, false) AS is_update,
         CASE
-            WHEN costed.anchor_id IS NOT NULL THEN costed.only
+            WHEN costed.anchor_id IS NOT NULL THEN costed.placeholder
             WHEN _phase_ranges.is_step THEN '(step)'
             WHEN _phase_ranges.range_id IS NULL THEN '(unattributed)'
-        END AS only,
+        END AS placeholder,
         costed.anchor_id IS NULL AND _phase_ranges.range_id IS NOT NULL AS is_phase,
         costed.innermost_cost_id,
         len(coalesce(costed.annotated_ids, [])) > 0 AS is_annotated
@@ -55,16 +55,16 @@ SELECT
     operator_ranges.range_ids,
     operator_ranges.name_ids,
     operator_ranges.operator_range_id,
-    coalesce(operator_ranges.only, _backward_links.forward_name, _messages.name, '(unnamed)') AS operator,
+    coalesce(operator_ranges.placeholder, _backward_links.forward_name, _messages.name, '(unnamed)') AS operator,
     CASE
-        WHEN operator_ranges.only IS NOT NULL THEN ''
+        WHEN operator_ranges.placeholder IS NOT NULL THEN ''
         WHEN _messages.direction IS NOT NULL THEN _messages.direction
         WHEN operator_ranges.is_backward THEN 'backward'
         WHEN operator_ranges.is_update THEN 'update'
         ELSE 'forward'
     END AS direction,
     CASE
-        WHEN operator_ranges.only = '(unattributed)' THEN 'none'
+        WHEN operator_ranges.placeholder = '(unattributed)' THEN 'none'
         WHEN operator_ranges.is_phase THEN 'phase'
         WHEN _backward_links.forward_range_id IS NOT NULL THEN 'sequence'
         ELSE 'thread'

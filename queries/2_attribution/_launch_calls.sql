@@ -66,7 +66,7 @@ numbered AS (
     FROM marked
 ),
 
-chosen AS (
+first_rows AS (
     SELECT
         *,
         count(*) OVER (PARTITION BY trace_id, process_id, correlation_id, generation) - 1 AS duplicates
@@ -75,6 +75,13 @@ chosen AS (
         PARTITION BY trace_id, process_id, correlation_id, generation
         ORDER BY is_launch_like DESC, start_ns, end_ns DESC, api_call_id
     ) = 1
+),
+
+-- a call that puts nothing on the GPU stands for an id only when no other one does
+chosen AS (
+    SELECT *
+    FROM first_rows
+    QUALIFY is_launch_like OR NOT bool_or(is_launch_like) OVER (PARTITION BY trace_id, process_id, correlation_id)
 )
 
 SELECT

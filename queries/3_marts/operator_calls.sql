@@ -58,8 +58,10 @@ SELECT
     graph_launch_id AS api_call_id, operator, direction, step, _call_costs.shapes, _call_costs.dtype, start_ns, end_ns,
     kernel_count, busy_ns, exclusive_ns, flop, extra_flop, flop_min, bytes, cost_source,
     CASE
-        WHEN ideal_ns IS NULL AND flop > 0 AND bytes IS NOT NULL AND cost_reason IS NULL
+        WHEN compute_ns IS NULL AND flop > 0 AND bytes IS NOT NULL AND cost_reason IS NULL
             THEN 'no peak known for ' || coalesce(_call_costs.dtype, 'the dtype, which is unknown')
+        WHEN memory_ns IS NULL AND flop IS NOT NULL AND bytes IS NOT NULL AND cost_reason IS NULL
+            THEN 'no memory bandwidth known for the device'
         ELSE cost_reason
     END AS cost_reason,
     ideal_ns,

@@ -1,6 +1,6 @@
 -- run_summary: the headline of a capture.
 -- grain: one row per (trace, phase)
--- reads: traces, ledger, operators, coverage, _windows, _step_windows, _step_ranges, _step_works, _slices, _device_rates, _clocks, _window_calls, _options
+-- reads: traces, ledger, operators, _summary_totals, _step_lengths, _window_calls, _options
 -- columns:
 --   trace_id BIGINT - capture
 --   phase VARCHAR - phase, '' when there is one
@@ -26,84 +26,20 @@
 --   flop_convention VARCHAR - what was counted
 --   cost_source VARCHAR - sources of the FLOP
 --   model_flop DOUBLE FLOP per step of one process; without steps of the window
---   mfu_pct DOUBLE % model FLOP per second of the peak of all GPUs; NULL without steps
+--   mfu_pct DOUBLE % model FLOP per second of the peak of all GPUs; NULL without steps or without a known FLOP
 --   hfu_pct DOUBLE % the same with extra FLOP
 --   mbu_pct DOUBLE % fused bytes per second of the bandwidth of all GPUs; NULL without steps
 --   sol_pct DOUBLE % sum of the ideal times at the datasheet of the busy time of operators with a cost
 --   sol_measured_pct DOUBLE % the same at the measured ceilings
---   attributed_pct DOUBLE % of compute time with an operator
---   costed_pct DOUBLE % of compute time whose FLOP and bytes are known
+--   attributed_pct DOUBLE % of busy time with an operator
+--   costed_pct DOUBLE % of busy time whose FLOP and bytes are known
 --   items_per_s DOUBLE 1/s items or tokens per second over all processes
 --   energy_j_per_step DOUBLE J energy of the GPUs in one step, NULL with fewer than 20 samples
 --   profiler_overhead_pct DOUBLE % traced minus untraced step, of the untraced one
 --   sm_clock_hz DOUBLE Hz mean SM clock, NULL when it was not sampled
 --   window_ns BIGINT ns longest sum of windows of a device
 --   window_rule VARCHAR - what the windows are
-WITH windows AS (
-    SELECT
-        trace_id, phase, process_id, device_id,
-        count(step) AS steps,
-        sum(end_ns - start_ns)::BIGINT AS traced_ns
-    FROM _windows
-    GROUP BY trace_id, phase, process_id, device_id
-),
-
-places AS (
-    SELECT
-        windows.*, _step_works.items,
-        coalesce(_step_works.untraced_step_ns * windows.steps, windows.traced_ns) AS wall_ns,
-        _step_works.untraced_step_ns, _step_works.untraced_count, _step_works.is_user,
-        rates.device_name, rates.reference_dtype, rates.reference_flop_per_s, rates.bytes_per_s,
-        _clocks.sm_clock_hz, _clocks.joule_per_ns, coverage.attributed_pct, coverage.costed_pct, coverage.busy_ns,
-        windows.device_id = min(windows.device_id) OVER (PARTITION BY windows.trace_id, windows.phase, windows.process_id) AS is_first
-    FROM windows
-    LEFT JOIN _step_works USING (trace_id, process_id, phase)
-    LEFT JOIN _device_rates AS rates USING (trace_id, device_id)
-    LEFT JOIN _clocks USING (trace_id, device_id)
-    LEFT JOIN coverage USING (trace_id, process_id, device_id, phase)
-),
-
-totals AS (
-    SELECT
-        trace_id, phase,
-        string_agg(DISTINCT device_name, ', ' ORDER BY device_name) AS device_name,
-        count(DISTINCT device_id) AS gpu_count,
-        count(DISTINCT process_id) AS process_count,
-        sum(steps) FILTER (WHERE is_first) AS step_count,
-        sum(wall_ns) AS wall_ns,
-        sum(wall_ns) FILTER (WHERE is_first) / nullif(sum(steps) FILTER (WHERE is_first), 0) AS step_ns,
-        sum(traced_ns) FILTER (WHERE is_first) / nullif(sum(steps) FILTER (WHERE is_first), 0) AS traced_step_ns,
-        any_value(untraced_step_ns) AS untraced_step_ns,
-        coalesce(max(untraced_count), 0) AS untraced_n,
-        100.0 * sum(busy_ns) / sum(traced_ns) AS busy_pct,
-        min(reference_dtype) AS reference_dtype,
-        min(reference_flop_per_s) AS reference_flop_per_s,
-        min(bytes_per_s) AS bytes_per_s,
-        coalesce(bool_or(is_user), false) AS is_user,
-        sum(attributed_pct * busy_ns) / sum(busy_ns) FILTER (WHERE attributed_pct IS NOT NULL) AS attributed_pct,
-        sum(costed_pct * busy_ns) / sum(busy_ns) FILTER (WHERE costed_pct IS NOT NULL) AS costed_pct,
-        1e9 * sum(items / (wall_ns / steps) / steps) FILTER (WHERE is_first AND steps > 0) AS items_per_s,
-        sum(joule_per_ns * wall_ns / nullif(steps, 0)) AS energy_j_per_step,
-        avg(sm_clock_hz) AS sm_clock_hz,
-        max(traced_ns) AS window_ns
-    FROM places
-    GROUP BY trace_id, phase
-),
-
-lengths AS (
-    SELECT
-        _step_windows.trace_id, _step_windows.phase,
-        any_value(_step_ranges.rule) AS step_rule,
-        quantile_cont(_step_windows.end_ns - _step_windows.start_ns, 0.5) AS median_ns,
-        quantile_cont(_step_windows.end_ns - _step_windows.start_ns, 0.95) AS p95_ns,
-        quantile_cont(_step_windows.end_ns - _step_windows.start_ns, 0.05) AS p5_ns
-    FROM _step_windows
-    INNER JOIN _step_ranges USING (trace_id, process_id, step)
-    WHERE _step_windows.is_measured
-    GROUP BY _step_windows.trace_id, _step_windows.phase
-),
-
-lines AS (
+WITH lines AS (
     SELECT
         trace_id, phase,
         sum(ns) FILTER (WHERE component = 'model_flop') AS model_ns,
@@ -146,10 +82,11 @@ SELECT
         if(contains(speeds.cost_source, 'shapes'), 'matmul 2MNK, attention in full, backward 2x forward, no recompute', NULL)
     ) AS flop_convention,
     if(totals.is_user, 'user', speeds.cost_source) AS cost_source,
-    coalesce(lines.model_ns * totals.reference_flop_per_s / 1e9, works.flop) / coalesce(nullif(totals.step_count, 0), 1) AS model_flop,
-    if(totals.step_count > 0, 100 * lines.model_ns / totals.wall_ns, NULL) AS mfu_pct,
-    if(totals.step_count > 0, 100 * lines.executed_ns / totals.wall_ns, NULL) AS hfu_pct,
-    if(totals.step_count > 0, 100 * works.memory_ns / totals.wall_ns, NULL) AS mbu_pct,
+    nullif(coalesce(lines.model_ns * totals.reference_flop_per_s / 1e9, works.flop), 0)
+    / coalesce(nullif(totals.step_count, 0), 1) AS model_flop,
+    if(totals.step_count > 0 AND lines.model_ns > 0, 100 * lines.model_ns / totals.wall_ns, NULL) AS mfu_pct,
+    if(totals.step_count > 0 AND lines.model_ns > 0, 100 * lines.executed_ns / totals.wall_ns, NULL) AS hfu_pct,
+    if(totals.step_count > 0 AND works.memory_ns > 0, 100 * works.memory_ns / totals.wall_ns, NULL) AS mbu_pct,
     speeds.sol_pct, speeds.sol_measured_pct, totals.attributed_pct, totals.costed_pct, totals.items_per_s,
     totals.energy_j_per_step,
     100 * (totals.traced_step_ns - totals.untraced_step_ns) / totals.untraced_step_ns AS profiler_overhead_pct,
@@ -158,10 +95,10 @@ SELECT
         totals.step_count > 0, 'measured steps, from first compute execution to that of the next step',
         'first to last execution of the capture'
     ) AS window_rule
-FROM totals
+FROM _summary_totals AS totals
 INNER JOIN traces ON totals.trace_id = traces.trace_id
 CROSS JOIN _options
-LEFT JOIN lengths ON totals.trace_id = lengths.trace_id AND totals.phase = lengths.phase
+LEFT JOIN _step_lengths AS lengths ON totals.trace_id = lengths.trace_id AND totals.phase = lengths.phase
 LEFT JOIN lines ON totals.trace_id = lines.trace_id AND totals.phase = lines.phase
 LEFT JOIN works ON totals.trace_id = works.trace_id AND totals.phase = works.phase
 LEFT JOIN speeds ON totals.trace_id = speeds.trace_id AND totals.phase = speeds.phase

@@ -1,6 +1,6 @@
 -- warnings: findings about the data, from a closed set of codes.
 -- grain: one row per (trace, code, message)
--- reads: _capture_findings, _result_findings, _device_findings, _warning_codes
+-- reads: _capture_findings, _lost_findings, _attribution_findings, _result_findings, _device_findings, _warning_codes
 -- columns:
 --   trace_id BIGINT - capture
 --   code VARCHAR - short name of the finding
@@ -10,6 +10,10 @@
 --   hint VARCHAR - what to do
 WITH findings AS (
     SELECT trace_id, code, count, detail FROM _capture_findings
+    UNION ALL
+    SELECT trace_id, code, count, detail FROM _lost_findings
+    UNION ALL
+    SELECT trace_id, code, count, detail FROM _attribution_findings
     UNION ALL
     SELECT trace_id, code, count, detail FROM _result_findings
     UNION ALL

@@ -10,9 +10,11 @@ SELECT trace_id, 'no_step_rule' AS code, 0 AS count, NULL AS detail
 FROM run_summary
 WHERE step_rule = 'none'
 UNION ALL
-SELECT trace_id, 'step_range_unmatched', 0, _options.step_regex
+SELECT trace_id, 'step_range_unmatched', 0, any_value(_options.step_regex)
 FROM run_summary, _options
-WHERE step_rule = 'none' AND _options.step_regex IS NOT NULL
+WHERE _options.step_regex IS NOT NULL
+GROUP BY trace_id
+HAVING bool_and(step_rule != 'user')
 UNION ALL
 SELECT trace_id, 'few_steps', min(step_count), NULL
 FROM run_summary
