@@ -28,7 +28,8 @@ class Run:
 
     @property
     def start(self) -> int:
-        return self.step * STEP_SPAN + self.offset
+        """From 1 on: (0, 0) is what nsys writes for an execution without timestamps."""
+        return 1 + self.step * STEP_SPAN + self.offset
 
     @property
     def end(self) -> int:
