@@ -14,8 +14,9 @@ LAYERS = ("1_staging", "2_attribution", "3_marts", "checks")
 PARAMETRISED = ("4_reports", "examples")
 
 _TITLE = re.compile(r"^-- (?P<name>\w+): (?P<text>.+)$")
-_FIELD = re.compile(r"^-- (?P<key>grain|reads|params|stored): (?P<text>.+)$")
+_FIELD = re.compile(r"^-- (?P<key>grain|reads|stored): (?P<text>.+)$")
 _COLUMN = re.compile(r"^--   (?P<name>\w+) (?P<type>(?:STRUCT\(.*?\)|[A-Z]+)(?:\[\])?) (?P<unit>\S+) (?P<text>.+)$")
+_DEFAULT = re.compile(r"(?P<text>.+); default (?P<value>.+)")
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,17 @@ class Column:
 
 
 @dataclass(frozen=True)
+class Parameter:
+    """A value that a query takes, `$name` in its SQL. default: as text, None when it has to be given."""
+
+    name: str
+    type: str
+    unit: str
+    text: str
+    default: str | None
+
+
+@dataclass(frozen=True)
 class Query:
     """One SQL file. stored: 'table' or 'view' in run.duckdb, 'scratch' while it is built."""
 
@@ -37,7 +49,7 @@ class Query:
     title: str
     grain: str
     reads: tuple[str, ...]
-    params: tuple[str, ...]
+    params: tuple[Parameter, ...]
     stored: str
     columns: tuple[Column, ...]
     sql: str
@@ -66,9 +78,9 @@ def parse(path: Path) -> Query:
         title=_title_text(lines, title["text"]),
         grain=fields["grain"],
         reads=_list(fields["reads"]),
-        params=_list(fields.get("params", "")),
+        params=parameters(text),
         stored=fields.get("stored", "scratch" if path.stem.startswith("_") else "table"),
-        columns=tuple(_columns(lines)),
+        columns=tuple(_listed(lines, "columns")),
         sql=text,
     )
 
@@ -86,8 +98,21 @@ def _list(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
-def _columns(lines: list[str]) -> list[Column]:
-    start = next((number for number, line in enumerate(lines) if line.startswith("-- columns:")), len(lines))
+def parameters(text: str) -> tuple[Parameter, ...]:
+    """What the params: block of some SQL states; nothing when it has none."""
+    lines = [line.rstrip() for line in text.splitlines() if line.startswith("--")]
+    return tuple(_parameter(stated) for stated in _listed(lines, "params"))
+
+
+def _parameter(stated: Column) -> Parameter:
+    found = _DEFAULT.fullmatch(stated.text)
+    text, default = (found["text"], found["value"]) if found else (stated.text, None)
+    return Parameter(stated.name, stated.type, stated.unit, text, default)
+
+
+def _listed(lines: list[str], key: str) -> list[Column]:
+    """The lines `name TYPE unit text` of one block."""
+    start = next((number for number, line in enumerate(lines) if line.startswith(f"-- {key}:")), len(lines))
     found = []
     for line in lines[start + 1 :]:
         match = _COLUMN.match(line)

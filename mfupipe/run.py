@@ -88,8 +88,11 @@ def read_manifest(run_dir: Path) -> Manifest:
 
 
 def is_run(path: Path) -> bool:
-    """True when the directory holds a manifest."""
-    return (path / MANIFEST_NAME).is_file()
+    """True when the directory holds a manifest; False also for text that is no possible path, as long SQL is."""
+    try:
+        return (path / MANIFEST_NAME).is_file()
+    except (OSError, ValueError):
+        return False
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 
-from mfupipe.headers import LAYERS, PARAMETRISED, Column, Query, queries
+from mfupipe.headers import LAYERS, PARAMETRISED, Column, Parameter, Query, queries
 from mfupipe.paths import QUERIES
 
 TARGET = QUERIES / "README.md"
@@ -55,7 +55,9 @@ def entry(query: Query) -> Iterator[str]:
     yield f"### {query.name}\n"
     yield f"{sentence(escaped(query.title))} Grain: {escaped(query.grain)}. Reads {names(query.reads)}.\n"
     if query.params:
-        yield f"Parameters: {names(query.params)}.\n"
+        yield "| parameter | type | unit | meaning | default |\n|---|---|---|---|---|"
+        yield from map(parameter, query.params)
+        yield ""
     if query.columns:
         yield "| column | type | unit | meaning |\n|---|---|---|---|"
         yield from map(row, query.columns)
@@ -65,6 +67,13 @@ def entry(query: Query) -> Iterator[str]:
 def row(column: Column) -> str:
     """One column."""
     return f"| `{column.name}` | {column.type} | {column.unit.removeprefix('-')} | {escaped(column.text)} |"
+
+
+def parameter(stated: Parameter) -> str:
+    """One parameter."""
+    default = "" if stated.default is None else f"`{stated.default}`"
+    unit = stated.unit.removeprefix("-")
+    return f"| `${stated.name}` | {stated.type} | {unit} | {escaped(stated.text)} | {default} |"
 
 
 def names(items: Iterable[str]) -> str:

@@ -14,8 +14,8 @@ import duckdb
 from mfupipe import warehouse
 from mfupipe.errors import UsageError
 from mfupipe.run import DATABASE_NAME, is_run, read_manifest
+from mfupipe.warehouse.parameters import Value, bound, typed
 
-Value = int | float | str
 HINT = "mfupipe sql RUN lists the tables with their columns and units"
 
 
@@ -43,7 +43,28 @@ def read_query(word: str) -> str:
         return sys.stdin.read()
     if word.endswith(".sql"):
         return _read_file(Path(word))
-    return warehouse.query_text(word) if re.fullmatch(r"\w+", word) else word
+    return warehouse.query_text(word) if _is_name(word) else word
+
+
+def _is_name(word: str) -> bool:
+    return re.fullmatch(r"\w+", word) is not None
+
+
+def ask(runs: tuple[Path, ...], word: str, parameters: dict[str, Value]) -> Answer:
+    """The query on all RUNs as one; one that mfupipe ships joins by trace_id, so it is put to each RUN alone.
+
+    Raises UsageError.
+    """
+    sql = read_query(word)
+    if len(runs) == 1 or not _is_name(word):
+        with opened(runs) as connection:
+            return run(connection, sql, parameters)
+    answers = []
+    for path in runs:
+        with opened((path,)) as connection:
+            answers.append(run(connection, sql, parameters))
+    rows = [(str(path), *row) for path, answer in zip(runs, answers, strict=True) for row in answer.rows]
+    return Answer(("run", *answers[0].columns), tuple(rows))
 
 
 def parse_parameters(given: list[str]) -> dict[str, Value]:
@@ -52,13 +73,13 @@ def parse_parameters(given: list[str]) -> dict[str, Value]:
     wrong = next((name for name, equals, _ in pairs if not equals or not re.fullmatch(r"[A-Za-z_]\w*", name)), None)
     if wrong is not None:
         raise UsageError(f"--param {wrong!r} is not of the form name=value", "--param step=3")
-    return {name: _value(text) for name, _, text in pairs}
+    return {name: typed(text) for name, _, text in pairs}
 
 
 def run(connection: duckdb.DuckDBPyConnection, sql: str, parameters: dict[str, Value]) -> Answer:
-    """Execute. Raises UsageError with the SQL and DuckDB's words when it fails."""
+    """Execute. Raises UsageError that names a missing or unknown parameter, or shows the SQL with DuckDB's words."""
     try:
-        cursor = connection.execute(sql, parameters) if parameters else connection.execute(sql)
+        cursor = connection.execute(sql, bound(sql, parameters) or None)
         columns = tuple(str(column[0]) for column in cursor.description or ())
         return Answer(columns, tuple(cursor.fetchall()))
     except duckdb.Error as error:
@@ -120,15 +141,6 @@ def _read_file(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} cannot be read ({error})", "give a file with SQL in UTF-8") from error
-
-
-def _value(text: str) -> Value:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
 
 
 def _text(value: str) -> str:

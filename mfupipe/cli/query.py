@@ -34,11 +34,14 @@ def sql(
         raise UsageError("more than one of --table, --csv and --json", "choose one")
     runs, query = adhoc.split_words(tuple(words))
     parameters = adhoc.parse_parameters(param or [])
-    with adhoc.opened(runs) as connection:
-        if query is None and not (csv or json):
-            _list_tables(connection)
-            return
-        answer = _described(connection) if query is None else adhoc.run(connection, adhoc.read_query(query), parameters)
+    if query is not None:
+        answer = adhoc.ask(runs, query, parameters)
+    else:
+        with adhoc.opened(runs) as connection:
+            if not (csv or json):
+                _list_tables(connection)
+                return
+            answer = _described(connection)
     show = as_csv if csv else as_json if json else table
     show(answer.columns, answer.rows)
 

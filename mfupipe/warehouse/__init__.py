@@ -1,4 +1,4 @@
-"""3 BUILD: runs queries/ in dependency order over the raw Parquet of a RUN, into run.duckdb; and answers queries on it."""
+"""3 BUILD: runs queries/ in dependency order over the raw Parquet of a RUN, into run.duckdb; answers queries on it."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from mfupipe.errors import EnvironmentProblem, UnusableTrace, UsageError
 from mfupipe.headers import PARAMETRISED, Query, build_order, queries
 from mfupipe.run import DATABASE_NAME, BuildOptions, read_manifest
 from mfupipe.warehouse import inputs
+from mfupipe.warehouse.parameters import bound
 
 MEMORY_LIMIT = "800MB"
 SHAPE_COSTS_AFTER = "_messages"
@@ -143,14 +144,12 @@ def _connect(database: Path) -> duckdb.DuckDBPyConnection:
 
 
 def query(connection: duckdb.DuckDBPyConnection, name: str, **params: object) -> pa.Table:
-    """Result of queries/4_reports/NAME.sql or queries/examples/NAME.sql. Raises UsageError for an unknown name."""
-    found = _parametrised(name)
-    given = {key: value for key, value in params.items() if key in found.params}
-    return (
-        connection.execute(found.sql, given).to_arrow_table()
-        if given
-        else connection.execute(found.sql).to_arrow_table()
-    )
+    """Result of queries/4_reports/NAME.sql or queries/examples/NAME.sql.
+
+    Raises UsageError for an unknown name, and for a parameter that is unknown or neither given nor has a default.
+    """
+    sql = query_text(name)
+    return connection.execute(sql, bound(sql, params) or None).to_arrow_table()
 
 
 def query_text(name: str) -> str:

@@ -165,3 +165,53 @@ def test_a_word_that_is_no_run_before_the_query_is_refused(demo_run: Path) -> No
     assert split_words((str(demo_run), "SELECT 1")) == ((demo_run,), "SELECT 1")
     with pytest.raises(UsageError, match="only the last word is a query"):
         split_words((str(demo_run), "nonsense", "SELECT 1"))
+
+
+def test_a_parameter_that_is_not_given_is_named(demo_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("sql", str(demo_run), COUNT) == 2
+    said = capsys.readouterr().err
+    assert "the query needs a value for $kind" in said and "--param kind=VALUE" in said and "Traceback" not in said
+
+
+def test_a_parameter_that_the_query_does_not_take_is_named(demo_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("sql", str(demo_run), COUNT, "--param", "kind=kernel", "--param", "knd=x") == 2
+    said = capsys.readouterr().err
+    assert "no parameter $knd" in said and "it takes $kind" in said
+
+
+def test_a_default_in_a_header_stands_in_for_a_parameter(
+    demo_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "mine.sql"
+    stated = "--   least BIGINT ns shortest to count; default 1000\n--   kind VARCHAR - kind of execution\n"
+    rule = "WHERE kind = $kind AND end_ns - start_ns >= $least"
+    file.write_text(f"-- params:\n{stated}SELECT count(*) AS n FROM gpu_executions {rule}", encoding="utf-8")
+    asked = ("--json", "--param", "kind=kernel")
+    (by_default,) = json.loads(answer(capsys, str(demo_run), str(file), *asked))
+    (by_hand,) = json.loads(answer(capsys, str(demo_run), str(file), *asked, "--param", "least=0"))
+    assert by_default["n"] < by_hand["n"] == 174
+    assert run("sql", str(demo_run), str(file)) == 2
+    assert "the query needs a value for $kind: kind of execution" in capsys.readouterr().err
+
+
+def test_an_example_takes_a_parameter(demo_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert len(json.loads(answer(capsys, str(demo_run), "kernel_top", "--json"))) == 20
+    assert len(json.loads(answer(capsys, str(demo_run), "kernel_top", "--param", "count=2", "--json"))) == 2
+
+
+def test_a_parameter_of_another_type_is_refused(demo_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("sql", str(demo_run), "kernel_top", "--param", "count=many") == 2
+    assert "many" in capsys.readouterr().err
+
+
+def test_a_query_that_mfupipe_ships_is_put_to_each_run_alone(
+    demo_run: Path, second_run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = json.loads(answer(capsys, str(demo_run), str(second_run), "kernel_top", "--param", "count=1", "--json"))
+    assert [row["run"] for row in rows] == [str(demo_run), str(second_run)]
+    assert [row["instances"] for row in rows] == [9, 9]
+
+
+def test_sql_longer_than_a_file_name_is_sql(demo_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    query = "SELECT " + " + ".join(["1"] * 300) + " AS n"
+    assert json.loads(answer(capsys, str(demo_run), query, "--json")) == [{"n": 300}]
