@@ -17,7 +17,7 @@ WITH named_traces AS (
 threads AS (
     SELECT trace_id, process_id, thread_id
     FROM _launch_times
-    WHERE trace_id NOT IN (SELECT trace_id FROM named_traces)
+    ANTI JOIN named_traces USING (trace_id)
     GROUP BY trace_id, process_id, thread_id
     QUALIFY row_number() OVER (PARTITION BY trace_id, process_id ORDER BY sum(gpu_ns) DESC, thread_id) = 1
 ),

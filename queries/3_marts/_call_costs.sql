@@ -20,7 +20,8 @@ WITH shared AS (
         CASE
             WHEN sum(work_ns) OVER sharers > 0 THEN work_ns / sum(work_ns) OVER sharers
             ELSE 1.0 / count(*) OVER sharers
-        END AS cost_share
+        END AS cost_share,
+        if(cost_range_id IS NULL, innermost_range_id, NULL) AS uncosted_range_id
     FROM _call_works
     WINDOW sharers AS (PARTITION BY trace_id, cost_range_id, graph_launch_id)
 ),
@@ -42,10 +43,7 @@ typed AS (
     LEFT JOIN _matrix_dtypes
         ON shared.trace_id = _matrix_dtypes.trace_id AND shared.process_id = _matrix_dtypes.process_id
     LEFT JOIN _nvtx AS inner_ranges
-        ON
-            shared.cost_range_id IS NULL
-            AND shared.trace_id = inner_ranges.trace_id
-            AND shared.innermost_range_id = inner_ranges.range_id
+        ON shared.trace_id = inner_ranges.trace_id AND shared.uncosted_range_id = inner_ranges.range_id
     LEFT JOIN _messages AS inner_messages ON inner_ranges.message_id = inner_messages.message_id
     LEFT JOIN _shape_costs AS inner_costs
         ON inner_messages.name = inner_costs.operator AND inner_messages.shapes = inner_costs.shapes

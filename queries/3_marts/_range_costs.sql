@@ -38,8 +38,4 @@ SELECT
 FROM covering
 INNER JOIN _nvtx ON covering.trace_id = _nvtx.trace_id AND covering.range_id = _nvtx.range_id
 INNER JOIN _messages ON _nvtx.message_id = _messages.message_id
-LEFT JOIN _shape_costs
-    ON
-        NOT _messages.is_annotation
-        AND _messages.name = _shape_costs.operator
-        AND _messages.shapes = _shape_costs.shapes
+LEFT JOIN _shape_costs ON _messages.name = _shape_costs.operator AND _messages.shapes = _shape_costs.shapes

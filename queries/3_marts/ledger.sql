@@ -19,12 +19,7 @@ WITH walls AS (
         any_value(_step_works.untraced_step_ns) * count(*) AS untraced_ns,
         any_value(_step_works.flop) AS stated_flop
     FROM _windows
-    LEFT JOIN _step_works
-        ON
-            _windows.step IS NOT NULL
-            AND _windows.trace_id = _step_works.trace_id
-            AND _windows.process_id = _step_works.process_id
-            AND _windows.phase = _step_works.phase
+    LEFT JOIN _step_works USING (trace_id, process_id, phase)
     GROUP BY ALL
 ),
 
