@@ -38,7 +38,7 @@ def _build_into(run_dir: Path, options: BuildOptions, target: Path) -> None:
         folder = Path(scratch)
         try:
             with duckdb.connect(str(folder / "run.duckdb"), config=_settings(folder)) as connection:
-                _fill(connection, run_dir, options, folder)
+                _fill(connection, run_dir, options)
         except duckdb.IOException as error:
             raise EnvironmentProblem(
                 f"cannot write the database ({error})", "free some disk space, or give another -o"
@@ -62,9 +62,9 @@ def _settings(folder: Path) -> dict[str, str | bool | int | float | list[str]]:
     }
 
 
-def _fill(connection: duckdb.DuckDBPyConnection, run_dir: Path, options: BuildOptions, folder: Path) -> None:
+def _fill(connection: duckdb.DuckDBPyConnection, run_dir: Path, options: BuildOptions) -> None:
     _check_regex(connection, options)
-    connection.execute(f"ATTACH '{str(folder / 'scratch.duckdb').replace(chr(39), chr(39) * 2)}' AS scratch")
+    connection.execute("ATTACH ':memory:' AS scratch")
     connection.execute("SET search_path = 'run.main,scratch.main'")
     inputs.create_raw_views(connection, run_dir)
     inputs.create_options(connection, options, read_manifest(run_dir))

@@ -1,9 +1,8 @@
 -- _annotations: messages read by the annotation grammar.
--- grain: one row per message with at least one '|'
--- reads: _annotation_fields
+-- grain: one row per message with fields that the grammar reads: all in the mfupipe domain, elsewhere only those that state a cost
+-- reads: _annotation_fields, _texts
 -- columns:
 --   message_id BIGINT - message
---   is_annotation BOOLEAN - in the grammar in any domain: only known keys, among them flop, bytes or index
 --   flop DOUBLE FLOP model FLOP of one execution
 --   extra_flop DOUBLE FLOP executed beyond the model: recompute, padding
 --   flop_min DOUBLE FLOP lower bound
@@ -17,7 +16,6 @@
 --   bad_fields BIGINT - fields that repeat or do not parse
 SELECT
     message_id,
-    bool_and(is_known) AND bool_or(is_known AND key IN ('flop', 'bytes', 'index')) AS is_annotation,
     max(number) FILTER (WHERE key = 'flop') AS flop,
     max(number) FILTER (WHERE key = 'extra_flop') AS extra_flop,
     max(number) FILTER (WHERE key = 'flop_min') AS flop_min,
@@ -40,4 +38,8 @@ SELECT
             END
     ) AS bad_fields
 FROM _annotation_fields
+INNER JOIN _texts USING (message_id)
 GROUP BY message_id
+HAVING
+    bool_or(in_mfupipe_domain)
+    OR (bool_and(is_known) AND bool_or(is_known AND key IN ('flop', 'bytes', 'index')))

@@ -5,14 +5,12 @@
 -- columns:
 --   message_id BIGINT - message
 --   in_mfupipe_domain BOOLEAN - pushed in the mfupipe domain, where unknown fields are ignored
---   message VARCHAR - text as captured
 --   name VARCHAR - text without annotation fields, seq, op_id and sizes
 --   is_annotation BOOLEAN - read by the annotation grammar
 --   is_autograd BOOLEAN - pushed by emit_nvtx: has seq, op_id or sizes
 --   sequence BIGINT - autograd sequence number
 --   op_id BIGINT - emit_nvtx operator number
 --   shapes VARCHAR - sizes of the arguments as captured
---   input_op_ids VARCHAR - operators that produced the arguments
 --   is_evaluate_function BOOLEAN - autograd engine's wrapper around a backward node
 --   is_backward_node BOOLEAN - autograd node of the backward pass
 --   flop DOUBLE FLOP declared model FLOP
@@ -31,26 +29,53 @@ WITH readings AS (
         _texts.message_id,
         _texts.message,
         _texts.in_mfupipe_domain,
-        _texts.in_mfupipe_domain OR coalesce(_annotations.is_annotation, false) AS is_annotation,
-        _annotations.* EXCLUDE (message_id, is_annotation)
+        _texts.in_mfupipe_domain OR _annotations.message_id IS NOT NULL AS is_annotation,
+        _annotations.* EXCLUDE (message_id)
     FROM _texts
     LEFT JOIN _annotations ON _texts.message_id = _annotations.message_id
 ),
 
--- RE2 runs in linear time; the text after NAME has a fixed order (torch/csrc/profiler/util.cpp)
+-- where emit_nvtx's fields begin (torch/csrc/profiler/util.cpp fixes their order); string functions, since most messages of a
+-- capture are distinct and the regular expression with its lazy NAME takes ten times as long
+placed AS (
+    SELECT
+        *,
+        coalesce(
+            nullif(strpos(message, ', seq = '), 0), nullif(strpos(message, ', op_id = '), 0), nullif(strpos(message, ', sizes = '), 0)
+        ) AS fields_at
+    FROM readings
+),
+
+cut AS (
+    SELECT
+        *,
+        substr(message, fields_at) AS fields,
+        regexp_full_match(
+            substr(message, fields_at),
+            '(, seq = \d+)?(, op_id = \d+)?(, sizes = \[[\[\]0-9, ]*\])?(, input_op_ids = \[[()0-9, ]*\])?'
+        ) AS is_plain
+    FROM placed
+),
+
 parsed AS (
     SELECT
         *,
         CASE
-            WHEN NOT is_annotation AND regexp_matches(message, ', (seq|op_id|sizes) = ')
-                THEN regexp_extract(
-                    message,
-                    '^((?s:.*?))(?:, seq = (\d+))?(?:, op_id = (\d+))?(?:, sizes = (\[.*?\]))?(?:, input_op_ids = (\[.*\]))?$',
-                    ['name', 'sequence', 'op_id', 'shapes', 'input_op_ids']
-                )
+            WHEN is_annotation OR fields_at IS NULL THEN NULL
+            WHEN is_plain THEN {
+                'name': left(message, fields_at - 1),
+                'sequence': split_part(split_part(fields, ', seq = ', 2), ',', 1),
+                'op_id': split_part(split_part(fields, ', op_id = ', 2), ',', 1),
+                'shapes': split_part(split_part(fields, ', sizes = ', 2), ', input_op_ids = ', 1)
+            }
+            ELSE regexp_extract(
+                message,
+                '^((?s:.*?))(?:, seq = (\d+))?(?:, op_id = (\d+))?(?:, sizes = (\[.*?\]))?(?:, input_op_ids = \[.*\])?$',
+                ['name', 'sequence', 'op_id', 'shapes']
+            )
         END AS autograd,
-        string_split(message, '|')[1] AS head
-    FROM readings
+        if(is_annotation, string_split(message, '|')[1], NULL) AS head
+    FROM cut
 ),
 
 named AS (
@@ -66,7 +91,6 @@ named AS (
 SELECT
     message_id,
     in_mfupipe_domain,
-    message,
     name,
     is_annotation,
     coalesce(nullif(autograd.sequence, ''), nullif(autograd.op_id, ''), nullif(autograd.shapes, '')) IS NOT NULL
@@ -74,18 +98,9 @@ SELECT
     try_cast(nullif(autograd.sequence, '') AS BIGINT) AS sequence,
     try_cast(nullif(autograd.op_id, '') AS BIGINT) AS op_id,
     nullif(autograd.shapes, '') AS shapes,
-    nullif(autograd.input_op_ids, '') AS input_op_ids,
     starts_with(name, 'autograd::engine::evaluate_function: ') AS is_evaluate_function,
-    regexp_matches(name, '^([A-Za-z_][A-Za-z0-9_:]*Backward[0-9]*|(torch::autograd::)?AccumulateGrad)$') AS is_backward_node,
-    CASE WHEN is_annotation THEN flop END AS flop,
-    CASE WHEN is_annotation THEN extra_flop END AS extra_flop,
-    CASE WHEN is_annotation THEN flop_min END AS flop_min,
-    CASE WHEN is_annotation THEN bytes END AS bytes,
-    CASE WHEN is_annotation THEN dtype END AS dtype,
-    CASE WHEN is_annotation THEN direction END AS direction,
-    CASE WHEN is_annotation THEN phase END AS phase,
-    CASE WHEN is_annotation THEN items END AS items,
-    CASE WHEN is_annotation THEN tokens END AS tokens,
-    CASE WHEN is_annotation THEN step_index END AS step_index,
-    CASE WHEN is_annotation THEN bad_fields ELSE 0 END AS bad_fields
+    (contains(name, 'Backward') OR ends_with(name, 'AccumulateGrad'))
+    AND regexp_matches(name, '^([A-Za-z_][A-Za-z0-9_:]*Backward[0-9]*|(torch::autograd::)?AccumulateGrad)$') AS is_backward_node,
+    flop, extra_flop, flop_min, bytes, dtype, direction, phase, items, tokens, step_index,
+    coalesce(bad_fields, 0) AS bad_fields
 FROM named

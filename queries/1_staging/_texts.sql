@@ -1,6 +1,7 @@
 -- _texts: distinct range messages of the RUN, so that each is read once however often it was pushed.
 -- grain: one row per (message, whether it was pushed in the mfupipe domain)
 -- reads: raw_nvtx_ranges, raw_strings, _domains
+-- stored: table
 -- columns:
 --   message_id BIGINT - key within the RUN
 --   message VARCHAR - text as captured

@@ -1,6 +1,6 @@
 -- _step_messages: messages that mark a step in a known dialect, or by the user's regular expression.
 -- grain: one row per (message, rule)
--- reads: _messages, _options
+-- reads: _messages, _texts, _options
 -- columns:
 --   message_id BIGINT - message
 --   rule VARCHAR - user, mfupipe, profiler_step, step_number, vllm, sglang or optimizer
@@ -13,7 +13,9 @@ SELECT
     message_id, 'user' AS rule, 1 AS priority,
     coalesce(nullif(try(regexp_extract(name, '^(?:' || step_regex || ')$', 1)), ''), phase, '') AS phase,
     items, tokens, flop
-FROM _messages, _options
+FROM _messages
+INNER JOIN _texts USING (message_id)
+CROSS JOIN _options
 WHERE step_regex IS NOT NULL AND (regexp_full_match(name, step_regex) OR regexp_full_match(message, step_regex))
 UNION ALL
 SELECT message_id, 'mfupipe', 2, coalesce(phase, ''), items, tokens, flop

@@ -1,6 +1,6 @@
 -- _step_ranges: spans of CPU time whose launches make up a step, by the first rule that applies to the capture.
 -- grain: one row per (trace, process, step)
--- reads: _nvtx, _messages, _step_messages, _repeating_ranges
+-- reads: _nvtx, _texts, _step_messages, _repeating_ranges
 -- stored: table
 -- columns:
 --   trace_id BIGINT - capture
@@ -74,7 +74,7 @@ SELECT
     row_number() OVER (PARTITION BY spans.trace_id, spans.process_id ORDER BY spans.first_ns, spans.range_id) - 1 AS step,
     spans.range_id,
     spans.rule,
-    coalesce(_messages.message, '') AS step_label,
+    coalesce(_texts.message, '') AS step_label,
     spans.phase,
     spans.items,
     spans.tokens,
@@ -82,5 +82,5 @@ SELECT
     spans.first_ns AS start_ns,
     spans.end_ns
 FROM spans
-LEFT JOIN _messages ON spans.message_id = _messages.message_id
+LEFT JOIN _texts ON spans.message_id = _texts.message_id
 WHERE spans.first_ns IS NOT NULL

@@ -1,6 +1,6 @@
 -- ranges: NVTX ranges with what their messages say.
 -- grain: one row per push/pop or start/end range of the capture
--- reads: _nvtx, _messages, _shape_costs, _range_tree, _names, _step_ranges
+-- reads: _nvtx, _texts, _messages, _shape_costs, _range_tree, _names, _step_ranges
 -- stored: view
 -- columns:
 --   trace_id BIGINT - capture
@@ -33,7 +33,7 @@
 SELECT
     _nvtx.trace_id, _nvtx.range_id, _nvtx.process_id, _nvtx.thread_id, _nvtx.domain,
     coalesce(_messages.name, '(unnamed)') AS name,
-    _messages.message, _nvtx.start_ns, _nvtx.end_ns, _range_tree.depth, _range_tree.parent_range_id,
+    _texts.message, _nvtx.start_ns, _nvtx.end_ns, _range_tree.depth, _range_tree.parent_range_id,
     list_transform(_range_tree.name_ids, lambda id: names.by_id[id]) AS path,
     _nvtx.is_unclosed, _nvtx.is_library,
     _step_ranges.range_id IS NOT NULL AS is_step,
@@ -48,6 +48,7 @@ SELECT
     coalesce(_shape_costs.reason, _shape_costs.note) AS cost_reason
 FROM _nvtx
 CROSS JOIN (SELECT map(list(name_id), list(name)) AS by_id FROM _names) AS names
+LEFT JOIN _texts ON _nvtx.message_id = _texts.message_id
 LEFT JOIN _messages ON _nvtx.message_id = _messages.message_id
 LEFT JOIN _shape_costs ON _messages.name = _shape_costs.operator AND _messages.shapes = _shape_costs.shapes
 LEFT JOIN _range_tree ON _nvtx.trace_id = _range_tree.trace_id AND _nvtx.range_id = _range_tree.range_id

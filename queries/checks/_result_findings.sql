@@ -1,6 +1,6 @@
 -- _result_findings: what limits the numbers that were computed.
 -- grain: one row per (trace, code)
--- reads: run_summary, operators, ledger, _best_rates, _nvtx, _messages, _call_costs, _options, _outer_costs
+-- reads: run_summary, operators, ledger, _best_rates, _nvtx, _messages, _texts, _call_costs, _options, _outer_costs
 -- columns:
 --   trace_id BIGINT - capture
 --   code VARCHAR - warning
@@ -31,9 +31,10 @@ FROM run_summary
 WHERE profiler_overhead_pct > 5
 GROUP BY trace_id
 UNION ALL
-SELECT _nvtx.trace_id, 'bad_annotation', sum(_messages.bad_fields)::BIGINT, min(left(_messages.message, 120))
+SELECT _nvtx.trace_id, 'bad_annotation', sum(_messages.bad_fields)::BIGINT, min(left(_texts.message, 120))
 FROM _nvtx
 INNER JOIN _messages ON _nvtx.message_id = _messages.message_id
+INNER JOIN _texts ON _nvtx.message_id = _texts.message_id
 WHERE _messages.bad_fields > 0
 GROUP BY _nvtx.trace_id
 UNION ALL
