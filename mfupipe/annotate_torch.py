@@ -132,7 +132,7 @@ class _Span:
 class _Thread(threading.local):
     """What is open on one backward thread, and the gradients that have arrived in the graph it works on.
 
-    span: the call whose range is open. is_adding: a range of gradient accumulation is open, inside the call's if any.
+    span: the call whose range is open. is_adding: a range of gradient accumulation is open; never both at once.
     """
 
     def __init__(self) -> None:
@@ -227,7 +227,11 @@ def _arrives_again(edge: tuple[int, int] | None) -> bool:
 
 
 def _open_accumulation(gradients: list[Any]) -> None:
-    """Autograd adds a second gradient to the first right after this hook: both are read, the sum is written."""
+    """Autograd adds a second gradient to the first right after this hook: both are read, the sum is written.
+
+    The call's own range ends before: a costed range inside it would take its cost from the rest of the call.
+    """
+    _close()
     cost = Cost(bytes=sum(3 * gradient.numel() * gradient.element_size() for gradient in gradients))
     annotate.push(_write(_ACCUMULATION, cost, DTYPES.get(gradients[0].dtype), "backward"))
     _THREAD.is_adding = True

@@ -89,7 +89,7 @@ def calibrate(
     from mfupipe.devices import calibrated_path
 
     path = output if output is not None else calibrated_path()
-    with stage("measuring matrix products and copies on random data"):
+    with stage("measuring matrix products and memory traffic"):
         ceilings = calibrate(CalibrateOptions(python, seconds))
     path.parent.mkdir(parents=True, exist_ok=True)
     write_ceilings(path, ceilings)

@@ -202,6 +202,8 @@ class Session:
         self.leave_autograd_ranges()
         if self.part == "owner":
             self.torch.cuda.synchronize()
+            self.state = "closing"  # said before the profiler writes: an old one can take the program down with it
+            self.report()
             profiler_call(self.torch, "cudaProfilerStop")
         self.state = "closed"
         self.remove_hooks()

@@ -6,9 +6,10 @@ Loaded by sitecustomize.py beside it when torch is imported; standard library on
 # ruff: noqa: BLE001 - a fault in here must never reach the program
 from __future__ import annotations
 
+import contextlib
 import functools
-import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 DISCOVERY_LIMIT = 20000  # module calls watched while looking for the outermost one
@@ -27,6 +28,7 @@ class Watch:
         self.inside: dict[int, int] = {}
         self.calls_watched = 0
         self.global_hook: Any = None
+        self.stepping = threading.local()
 
     def install(self) -> None:
         self.watch_optimizers()
@@ -51,35 +53,46 @@ class Watch:
     def watch_optimizers(self) -> None:
         base, session = self.torch.optim.Optimizer, self.session
         original = base.__init__
-        register = getattr(sys.modules[base.__module__], "register_optimizer_step_post_hook", None)
 
         def init(optimizer: Any, *args: Any, **kwargs: Any) -> None:
             session.optimizers_built += 1
             original(optimizer, *args, **kwargs)
-            if register is None:
-                self.wrap_step(type(optimizer))
+            self.wrap_step(type(optimizer))
 
         self.replace(base, "__init__", functools.wraps(original)(init))
-        if register is not None:
-            register(self.optimizer_stepped)  # stays: torch iterates over its hooks while it calls them
 
     def wrap_step(self, kind: Any) -> None:
-        """Before torch 2.0 there is no global hook: wrap the class's step once."""
+        """Wrap a class's step once, outside torch's own wrapper: torch's post hooks run inside a range of autograd,
+        which loses its end when operator ranges are switched off inside it."""
         if getattr(kind.step, "mfupipe_wrapped", False):
             return
-        step = kind.step
+        step, compiling = kind.step, self.compiling
 
         def stepped(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-            result = step(optimizer, *args, **kwargs)
-            self.optimizer_stepped(optimizer, args, kwargs)
+            if compiling():
+                return step(optimizer, *args, **kwargs)
+            with self.outermost() as is_outermost:
+                result = step(optimizer, *args, **kwargs)
+            if is_outermost:
+                self.optimizer_stepped(optimizer)
             return result
 
         functools.update_wrapper(stepped, step)
         stepped.mfupipe_wrapped = True  # type: ignore[attr-defined]
         self.replace(kind, "step", stepped)
 
-    def optimizer_stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        if self.session.is_over() or self.compiling():
+    @contextlib.contextmanager
+    def outermost(self) -> Iterator[bool]:
+        """True around the step of an optimizer that no other step of this thread called (super().step())."""
+        is_first = not getattr(self.stepping, "now", False)
+        self.stepping.now = True
+        try:
+            yield is_first
+        finally:
+            self.stepping.now = not is_first
+
+    def optimizer_stepped(self, optimizer: Any) -> None:
+        if self.session.is_over():
             return
         self.stop_watching_modules()
         followed = self.inside.setdefault(-1, id(optimizer))  # with several optimizers, the first one is the border

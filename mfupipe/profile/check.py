@@ -16,7 +16,12 @@ from mfupipe.profile.runner import ProfileResult
 LOST_LIMIT_PCT = 5.0
 
 COUNTS = """
-WITH launches AS (
+WITH graph_launches AS (
+    SELECT count(*) AS n
+    FROM read_parquet($api_calls) AS a JOIN read_parquet($strings) AS s ON s.id = a.name_id
+    WHERE regexp_matches(s.value, '^cu(da)?GraphLaunch')
+),
+launches AS (
     SELECT a.global_tid & ~16777215 AS global_pid, a.correlation_id
     FROM read_parquet($api_calls) AS a JOIN read_parquet($strings) AS s ON s.id = a.name_id
     WHERE regexp_matches(s.value, '^cu(da)?Launch.*Kernel')
@@ -35,7 +40,8 @@ SELECT
     (SELECT count(*) FROM launches) AS launches,
     (SELECT n FROM lost) AS lost,
     (SELECT count(DISTINCT global_pid) FROM launches) AS launching_processes,
-    (SELECT count(DISTINCT global_pid) FROM read_parquet($kernels)) AS kernel_processes
+    (SELECT count(DISTINCT global_pid) FROM read_parquet($kernels)) AS kernel_processes,
+    (SELECT n FROM graph_launches) AS graph_launches
 """
 TABLES = ("api_calls", "strings", "kernels", "graph_traces", "nvtx_ranges")
 
@@ -52,6 +58,7 @@ class Counts:
     lost: int
     launching_processes: int
     kernel_processes: int
+    graph_launches: int = 0
 
 
 def check_raw(raw_trace: Path, result: ProfileResult) -> tuple[Note, ...]:
@@ -80,6 +87,9 @@ def count_rows(raw_trace: Path) -> Counts:
 def no_kernels(counts: Counts, result: ProfileResult) -> UnusableTrace:
     """Nothing ran on a GPU, or its events did not survive."""
     held = f"0 kernels, {counts.launches} kernel launches, {counts.ranges} ranges"
+    if counts.graph_launches:
+        hint = f"run again with --graphs node; {_version_hint(result)}"
+        return UnusableTrace(f"{counts.graph_launches} CUDA graph launches and no GPU work of them ({held})", hint)
     if counts.launches:
         return UnusableTrace(f"the capture holds no GPU work ({held}): the events were lost", _version_hint(result))
     hint = "is the program on the GPU inside the captured steps? see CUDA_VISIBLE_DEVICES, and mfupipe doctor"

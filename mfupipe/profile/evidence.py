@@ -15,6 +15,12 @@ from mfupipe.profile.nsys import Nsys, importer_path
 from mfupipe.profile.request import CaptureKind, Target
 
 STDERR_LINES = 20
+CLOSED = ("closing", "closed")  # closing: every step is in, and the program vanished while nsys wrote
+# nsys makes a report in spite of these, and leaves out what came after the first event that it did not know.
+LOST = re.compile(
+    r".*(Importation succeeded with non-fatal errors|Unknown (runtime|driver) API function index"
+    r"|Errors occurred while processing the raw events).*"
+)
 # Phrases of nsys and of the driver, and what each means. The first that is found decides.
 TROUBLE = (
     ("disk", re.compile(r".*(No space left on device|ENOSPC|not enough (disk )?space).*", re.IGNORECASE)),
@@ -91,7 +97,7 @@ def judge(outcome: Outcome, nsys: Nsys, target: Target, status: AutoStatus | Non
 def is_complete(status: AutoStatus | None, target: Target) -> bool:
     """True when the capture is known to have closed before the program ended."""
     if target.capture.kind is CaptureKind.AUTO:
-        return status is not None and status.state == "closed"
+        return status is not None and status.state in CLOSED
     return False
 
 
@@ -188,6 +194,9 @@ def _notes(outcome: Outcome, report: Path, status: AutoStatus | None) -> list[No
         notes.append(messages.written_elsewhere(outcome.expected, report))
     if outcome.exit_code != 0:
         notes.append(messages.failed_after_capture(outcome.exit_code))
+    lost = LOST.search(outcome.stdout) or LOST.search(outcome.stderr)
+    if lost is not None:
+        notes.append(messages.importer_lost_events(lost[0].strip()))
     return notes + (_status_notes(status) if status is not None else [])
 
 
@@ -195,7 +204,7 @@ def _status_notes(status: AutoStatus) -> list[Note]:
     if status.reason == "the program opens its own capture":
         return [messages.own_capture()]
     notes = []
-    if status.state != "closed":
+    if status.state not in CLOSED:
         notes.append(messages.few_steps_captured(status.steps_captured, len(status.untraced_step_ns)))
     if status.error:
         notes.append(messages.no_operator_ranges(status.error))

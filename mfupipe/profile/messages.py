@@ -14,6 +14,7 @@ from mfupipe.errors import (
     WorkloadFailed,
 )
 
+SIGNALS = (128, 192)  # a shell's exit codes for a program that a signal ended
 OTHER_MODES = "--capture api (the program calls cudaProfilerStart), time:30+5, nvtx:NAME or all"
 
 
@@ -99,6 +100,8 @@ def workload_failed(exit_code: int, stderr_tail: str) -> MfupipeError:
         "run the same command without mfupipe; when it works there, mfupipe profile --dry-run shows the "
         "line to try by hand"
     )
+    if SIGNALS[0] < exit_code < SIGNALS[1]:
+        hint += "; an nsys older than the driver's CUDA can take a program down: a newer nsys, or --graphs node"
     return WorkloadFailed(
         f"the program ended with {_exit_text(exit_code)} and nothing usable was captured{shown}", hint
     )
@@ -159,6 +162,15 @@ def failed_after_capture(exit_code: int) -> Note:
     return Note("failed_after_capture", message, "the captured steps are complete; look at the program's own stderr")
 
 
+def importer_lost_events(line: str) -> Note:
+    message = f"nsys met events that it does not know and left out what followed ({line})"
+    hint = (
+        "this nsys is older than the program's CUDA: use a newer one, or a capture range (--capture auto or api), "
+        "which keeps most unknown calls out"
+    )
+    return Note("lost_events", message, hint)
+
+
 def few_steps_captured(captured: int, asked: int) -> Note:
     return Note(
         "short_capture",
@@ -186,7 +198,7 @@ def no_nvml() -> Note:
 
 
 def _exit_text(code: int) -> str:
-    return f"signal {code - 128}" if 128 < code < 192 else f"exit code {code}"
+    return f"signal {code - SIGNALS[0]}" if SIGNALS[0] < code < SIGNALS[1] else f"exit code {code}"
 
 
 def _after(line: str) -> str:

@@ -33,9 +33,12 @@ class Recorder:
     def __init__(self) -> None:
         self.open: dict[int, list[str]] = {}
         self.messages: list[str] = []
+        self.deepest = 0
 
     def push(self, message: str) -> None:
-        self.open.setdefault(threading.get_ident(), []).append(message)
+        here = self.open.setdefault(threading.get_ident(), [])
+        here.append(message)
+        self.deepest = max(self.deepest, len(here))
         self.messages.append(message)
 
     def pop(self) -> None:
@@ -107,6 +110,29 @@ def test_every_operator_has_a_range_forward_and_backward(recorder: Recorder) -> 
     assert Counter(names(recorder.found("backward"))) == expected + Counter(gradient_accumulation=2)
     assert all(a.flop is not None and a.bytes is not None for a in recorder.found("backward"))
     assert recorder.is_balanced()
+
+
+def test_no_range_with_a_cost_is_inside_another(recorder: Recorder) -> None:
+    """The innermost cost counts: an outer one would lose its FLOP to what it encloses."""
+    model = nn.Sequential(nn.Linear(4, 4), make_residual(), nn.Linear(4, 4))
+    annotate_module(model)
+    model(torch.randn(2, 3, 4)).mean().backward()
+    added = [a for a in recorder.found("backward") if a.name == "gradient_accumulation"]
+    assert added and recorder.deepest == 1
+
+
+def make_residual() -> nn.Module:
+    """Two linear layers whose results and input are added up: its input's gradient has three parts."""
+
+    class Residual(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.one, self.two = nn.Linear(4, 4), nn.Linear(4, 4)
+
+        def forward(self, x: Any) -> Any:
+            return x + self.one(x) + self.two(x)
+
+    return Residual()
 
 
 def test_backward_runs_in_the_reverse_order_of_forward(recorder: Recorder) -> None:

@@ -82,6 +82,20 @@ def test_training_steps_are_found_by_the_optimizer(tmp_path: Path, optimizer: st
     )
 
 
+def test_the_border_is_outside_the_range_that_torch_puts_around_a_step(tmp_path: Path) -> None:
+    watch = """
+inside, seen = [], []
+class Recorded(torch.autograd.profiler.record_function):
+    def __enter__(self): inside.append(self.name); return super().__enter__()
+    def __exit__(self, *rest): inside.pop(); return super().__exit__(*rest)
+torch.autograd.profiler.record_function = Recorded
+for name in ('cudaProfilerStart', 'cudaProfilerStop'):
+    setattr(Cudart, name, staticmethod(lambda: seen.append(list(inside)) or 0))
+"""
+    stdout, _ = run(tmp_path, watch + TRAIN.format(optimizer="AdamW") + "print(seen)\n")
+    assert stdout.splitlines()[-1] == "[[], []]"
+
+
 def test_inference_steps_are_found_by_the_outermost_module(tmp_path: Path) -> None:
     stdout, status = run(tmp_path, INFER.format(prepare=""))
     assert stdout == CALLS

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mfupipe.calibrate import CalibrateOptions, Ceiling, calibrate, write_ceilings
+from mfupipe.calibrate import CalibrateOptions, Ceiling, calibrate, probe, write_ceilings
 from mfupipe.calibrate.probe import row
 from mfupipe.errors import EnvironmentProblem
 
@@ -44,3 +44,15 @@ def test_a_python_that_is_not_there_is_told(tmp_path: Path) -> None:
 
 def test_a_row_names_its_condition() -> None:
     assert row("bf16", "burst", 1.0, None, "m")["condition"] == "burst"
+
+
+def test_burst_is_the_best_of_all_data_and_sustained_is_of_random_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    small, large = (4, 4, 4), (8, 8, 8)
+    seconds = {("random", small): 2.0, ("random", large): 8.0, ("zero", small): 1.9, ("zero", large): 4.0}
+    monkeypatch.setattr(probe, "SHAPES", (small, large))
+    monkeypatch.setattr(probe, "product", lambda torch, dtype, fill, m, n, k: (fill, (m, n, k)))
+    monkeypatch.setattr(probe, "burst_seconds", lambda torch, call: seconds[call])
+    monkeypatch.setattr(probe, "sustained_seconds", lambda torch, call, length: 2 * seconds[call])
+    burst, sustained = probe.matmul_rows(None, "bf16", 3.0)
+    assert (burst["flop_per_s"], burst["source"]) == (2 * 8**3 / 4.0, "matmul m=8 n=8 k=8, zero data")
+    assert (sustained["flop_per_s"], sustained["source"]) == (2 * 8**3 / 16.0, "matmul m=8 n=8 k=8, random data")

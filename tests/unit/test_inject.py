@@ -109,6 +109,21 @@ def test_with_two_optimizers_the_first_one_is_the_border(tmp_path: Path) -> None
     assert run(tmp_path, code).status["steps_seen"] == 11
 
 
+def test_a_step_that_calls_the_step_of_its_base_is_one_step(tmp_path: Path) -> None:
+    code = SETUP + (
+        "class Own(torch.optim.SGD):\n    def step(self): super().step()\n"
+        "torch.optim.SGD([])\no = Own([])\nfor _ in range(5): model(1); o.step()\n"
+    )
+    assert run(tmp_path, code).status["steps_seen"] == 5
+
+
+def test_operator_ranges_change_outside_the_range_that_torch_puts_around_a_step(tmp_path: Path) -> None:
+    """The fake emit_nvtx refuses inside; the real one loses the end of the range and complains on stderr."""
+    ran = run(tmp_path, TRAIN.format(steps=15))
+    assert (ran.status["state"], ran.status["error"], ran.stderr) == ("closed", "", "")
+    assert "emit_nvtx off" in ran.calls
+
+
 def test_a_module_on_the_cpu_is_not_the_step(tmp_path: Path) -> None:
     code = SETUP + (
         "pre = torch.nn.Module(parameter=torch.nn.modules.module.Parameter(is_cuda=False))\n"

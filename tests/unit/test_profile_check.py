@@ -40,10 +40,11 @@ def write(
     *,
     graphs: int = 0,
     ranges: int = 1,
+    call: str = "cudaLaunchKernelExC_v11060",
 ) -> Path:
     """launches and kernels: (process number, correlation id)."""
     tables: dict[str, dict[str, list[int] | list[str]]] = {
-        "strings": {"id": [1], "value": ["cudaLaunchKernelExC_v11060"]},
+        "strings": {"id": [1], "value": [call]},
         "api_calls": {
             "global_tid": [pid * PROCESS + 5 for pid, _ in launches],
             "correlation_id": [correlation for _, correlation in launches],
@@ -107,3 +108,11 @@ def test_no_ranges_point_at_nvtx_unless_mfupipe_made_them(tmp_path: Path) -> Non
 def test_whole_graphs_only_asks_for_node_mode(tmp_path: Path) -> None:
     (note,) = check_raw(write(tmp_path, [], [], graphs=5), result())
     assert note.code == "whole_graphs_only" and "--graphs node" in note.hint
+
+
+def test_graph_launches_without_any_row_are_told_the_graph_mode_that_shows_them(tmp_path: Path) -> None:
+    """Seen with nsys 2023.4 under a driver of CUDA 13 and --cuda-graph-trace=graph."""
+    directory = write(tmp_path, [(1, n) for n in range(5)], [], call="cudaGraphLaunch_v10000")
+    with pytest.raises(UnusableTrace, match="5 CUDA graph launches and no GPU work of them") as raised:
+        check_raw(directory, result())
+    assert "--graphs node" in raised.value.hint

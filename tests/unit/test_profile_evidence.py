@@ -123,6 +123,30 @@ def test_a_failure_after_the_capture_closed_is_a_note(monkeypatch: pytest.Monkey
     assert [note.code for note in result.notes if note.code != "no_nvml"] == ["failed_after_capture"]
 
 
+def test_a_program_that_dies_while_the_capture_is_written_keeps_its_capture(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(FAKES))
+    dies = "import os, torch\ntorch._C._cudart.cudaProfilerStop = staticmethod(lambda: os.kill(os.getpid(), 9))\n"
+    result = run(monkeypatch, tmp_path, "report", dies + TRAIN, "auto")
+    assert result.status is not None and (result.status.state, result.status.steps_captured) == ("closing", 2)
+    notes = {note.code: note.message for note in result.notes}
+    assert "signal 9" in notes["failed_after_capture"] and "short_capture" not in notes
+
+
+def test_a_program_that_a_signal_ended_is_told_that_an_old_nsys_can_do_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with pytest.raises(WorkloadFailed) as raised:
+        run(monkeypatch, tmp_path, "report", "import os; os.kill(os.getpid(), 11)")
+    assert "signal 11" in raised.value.message and "--graphs node" in raised.value.hint
+
+
+def test_events_that_the_importer_left_out_are_a_note(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    notes = {note.code: note for note in run(monkeypatch, tmp_path, "events").notes}
+    assert "non-fatal errors" in notes["lost_events"].message and "newer" in notes["lost_events"].hint
+
+
 def test_a_report_written_elsewhere_is_taken_from_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     staging = tmp_path / "staging"
     staging.mkdir()

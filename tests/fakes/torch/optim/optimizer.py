@@ -1,5 +1,7 @@
 from collections import OrderedDict
 
+from ..autograd import profiler
+
 _global_optimizer_post_hooks = OrderedDict()
 
 
@@ -22,8 +24,9 @@ class Optimizer:
         self.parameters = parameters
 
     def step(self):
-        for hook in _global_optimizer_post_hooks.values():
-            hook(self, (), {})
+        with profiler.record_function():
+            for hook in _global_optimizer_post_hooks.values():
+                hook(self, (), {})
 
 
 class SGD(Optimizer):
