@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from mfupipe import ingest, warehouse
-from mfupipe.headers import build_order
+from mfupipe.headers import Query, build_order
 from mfupipe.paths import DEMO_CAPTURE
 from mfupipe.run import BuildOptions, Manifest, TraceEntry, write_manifest
 
@@ -30,7 +30,7 @@ def plans(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     found: dict[str, str] = {}
     original = warehouse._materialise
 
-    def explain_first(connection: duckdb.DuckDBPyConnection, query: warehouse.Query) -> None:
+    def explain_first(connection: duckdb.DuckDBPyConnection, query: Query) -> None:
         found[query.name] = str(connection.execute(f"EXPLAIN {query.sql}").fetchall()[0][1])
         original(connection, query)
 
