@@ -1,4 +1,4 @@
-"""Files here import torch. `make test` runs without it and does not collect them; `.ci/run` installs it and runs them."""
+"""Files here import torch: `make test` does not collect them where it is absent, `.ci/run` installs it and runs them."""
 
 from __future__ import annotations
 
