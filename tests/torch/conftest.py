@@ -1,4 +1,4 @@
-"""Files here import torch: `make test` does not collect them where it is absent, `.ci/run` installs it and runs them."""
+"""Files here import torch: `make test` does not collect them where it is absent, `.ci/run` installs and runs them."""
 
 from __future__ import annotations
 
