@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from mfupipe.errors import EnvironmentProblem
+from mfupipe.paths import WORKLOADS
 from mfupipe.profile import messages
 from mfupipe.profile.command import STATUS_NAME, STEPS_NAME, Command, build_command
 from mfupipe.profile.evidence import (
@@ -167,7 +168,7 @@ def manifest_facts(
     commit, dirty = git_facts(Path.cwd())
     program, *arguments = target.argv
     return {
-        "command": [Path(program).name, *arguments],
+        "command": [Path(program).name, *map(shown_argument, arguments)],
         "workload": target.name,
         "variant": request.variant,
         "steps": request.steps,
@@ -186,6 +187,13 @@ def manifest_facts(
         "git_commit": commit,
         "git_dirty": dirty,
     }
+
+
+def shown_argument(argument: str) -> str:
+    """An argument as the page shows it: a workload of ours by its place in the package, the rest as given."""
+    path = Path(argument)
+    inside = path.is_absolute() and path.is_relative_to(WORKLOADS)
+    return str(Path(WORKLOADS.name) / path.relative_to(WORKLOADS)) if inside else argument
 
 
 def _forward(source: IO[bytes], kept: bytearray) -> None:
