@@ -26,6 +26,8 @@ _Mode: Any = importlib.import_module("torch.overrides").TorchFunctionMode
 _MAX_KNOWN_CALLS = 4096
 _LEAF_SEQUENCE = 1 << 63  # AccumulateGrad's sequence number is beyond: it belongs to no call
 _ACCUMULATION = "gradient_accumulation"
+# Their backward passes only look at the gradient in another way.
+_VIEWS = frozenset({"TBackward0", "ViewBackward0", "UnsafeViewBackward0", "TransposeBackward0", "PermuteBackward0"})
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,7 @@ def follow(result: Any, message: str, sequence: int) -> bool:
     span = _Span(message, len(nodes))
     for node in nodes:
         edges = [_edge(target, sequence) for target in node.next_functions]
-        node.register_prehook(_opener(span))
+        node.register_prehook(_opener(span, node.name()))
         node.register_hook(_closer(span, edges))
     return bool(nodes)
 
@@ -181,7 +183,7 @@ def _edge(target: tuple[Any, int], sequence: int) -> tuple[int, int] | None:
     return (node._sequence_nr(), index)
 
 
-def _opener(span: _Span) -> Callable[[Any], None]:
+def _opener(span: _Span, node: str) -> Callable[[Any], None]:
     def before(_: Any) -> None:
         task = torch._C._current_graph_task_id()
         if task != _THREAD.task:
@@ -191,7 +193,8 @@ def _opener(span: _Span) -> Callable[[Any], None]:
         _close_accumulation()
         if _THREAD.span is not span:
             _close()
-            _open(span, task)
+            if not (node in _VIEWS and span.task == task):  # the rest of an interrupted call, which launches nothing
+                _open(span, task)
 
     return before
 

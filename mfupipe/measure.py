@@ -10,6 +10,7 @@ import argparse
 import importlib
 import json
 import os
+import platform
 import statistics
 import sys
 import time
@@ -173,7 +174,8 @@ def write_steps(measured: Measured) -> None:
     """Write the steps file when `mfupipe profile` asks for one."""
     path = os.environ.get(STEPS_FILE)
     if path:
-        Path(path).write_text(json.dumps(asdict(measured)), encoding="utf-8")
+        versions = {"torch": str(torch.__version__), "cuda": torch.version.cuda, "python": platform.python_version()}
+        Path(path).write_text(json.dumps({**asdict(measured), **versions}), encoding="utf-8")
 
 
 def capture(workload: Workload, steps: int) -> None:

@@ -70,7 +70,7 @@ def untraced_ns(name: str) -> float:
     """Mean step before the capture opened, read past the pipeline."""
     walls = pq.read_table(PROFILES / name / "untraced_steps.parquet")["wall_ns"].to_pylist()
     assert len(walls) == 10
-    return sum(walls) / len(walls)
+    return float(sum(walls) / len(walls))
 
 
 def codes(connection: duckdb.DuckDBPyConnection) -> set[str]:

@@ -70,6 +70,9 @@ class StepsReport:
     items_per_step: float | None = None
     flop_per_step: float | None = None
     flop_convention: str | None = None
+    torch: str | None = None
+    cuda: str | None = None
+    python: str | None = None
 
 
 @dataclass(frozen=True)
@@ -263,6 +266,9 @@ def read_steps(path: Path) -> StepsReport | None:
             items_per_step=raw.get("items_per_step"),
             flop_per_step=raw.get("flop_per_step"),
             flop_convention=raw.get("flop_convention"),
+            torch=raw.get("torch"),
+            cuda=raw.get("cuda"),
+            python=raw.get("python"),
         )
     except (OSError, json.JSONDecodeError, AttributeError, TypeError) as error:
         raise messages.damaged_steps(path, str(error)) from error

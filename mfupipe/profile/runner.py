@@ -95,7 +95,7 @@ def profile(request: ProfileRequest, staging: Path) -> ProfileResult:
         samples=tuple(sampler.samples),
         driver=driver,
         notes=found if driver is not None else (*found, messages.no_nvml()),
-        manifest=manifest_facts(request, target, nsys, driver, status, exit_code),
+        manifest=manifest_facts(request, target, nsys, driver, status, exit_code) | versions(status or steps),
     )
 
 
@@ -181,11 +181,17 @@ def manifest_facts(
         "driver_version": driver.version if driver else None,
         "cuda_driver_version": ".".join(map(str, driver.cuda)) if driver and driver.cuda else None,
         "step_rule": status.rule if status else None,
-        "torch_version": status.torch if status else None,
-        "cuda_version": status.cuda if status else None,
-        "python_version": status.python if status else None,
         "git_commit": commit,
         "git_dirty": dirty,
+    }
+
+
+def versions(told: AutoStatus | StepsReport | None) -> dict[str, object]:
+    """What the program said that it ran on."""
+    return {
+        "torch_version": told.torch if told else None,
+        "cuda_version": told.cuda if told else None,
+        "python_version": told.python if told else None,
     }
 
 

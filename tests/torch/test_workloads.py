@@ -92,7 +92,10 @@ def test_every_step_is_a_range_whose_operators_add_up_to_its_flop(
         inside = [stack[-1] for stack in recorder.closed if len(stack) > 1 and stack[0].index == index]
         assert sum(a.flop for a in inside if a.flop is not None) == workload.work.flop
         assert {a.direction for a in inside} == ({"forward", "backward", "update"} if mode == "train" else {"forward"})
-        assert all(a.bytes is not None for a in inside)
+        # Gradients may be added up between the nodes of one call (a convolution and its weight's cast; rms_norm is
+        # several nodes on a CPU): the call's cost is in its first part, and the rest has none.
+        rest = {(a.name, a.flop, a.direction) for a in inside if a.bytes is None}
+        assert rest <= {("conv2d", None, "backward"), ("rms_norm", None, "backward")}
 
 
 @pytest.mark.parametrize(("name", "mode"), [("resnet50", "train"), ("transformer", "decode")])
@@ -110,7 +113,8 @@ def test_a_workload_runs_alone_and_writes_what_profile_reads(name: str, mode: st
     assert report.items_per_step == 2
     assert report.flop_per_step is not None and report.flop_convention is not None
     raw = json.loads((tmp_path / "steps.json").read_text())
-    assert set(raw) == {"untraced_step_ns", "items_per_step", "flop_per_step", "flop_convention"}
+    versions = {"torch", "cuda", "python"}
+    assert set(raw) == {"untraced_step_ns", "items_per_step", "flop_per_step", "flop_convention"} | versions
 
 
 def test_every_workload_is_known_to_profile_and_has_fp32_and_bf16() -> None:

@@ -13,6 +13,7 @@ from mfupipe.errors import (
     UnusableTrace,
     WorkloadFailed,
 )
+from mfupipe.paths import WORKLOADS
 from mfupipe.profile import (
     Capture,
     CaptureKind,
@@ -24,12 +25,13 @@ from mfupipe.profile import (
 from mfupipe.profile.command import STATUS_NAME
 from mfupipe.profile.evidence import (
     AutoStatus,
+    StepsReport,
     generated,
     never_opened_auto,
     read_status,
     read_steps,
 )
-from mfupipe.profile.runner import PROFILER_VARIABLES
+from mfupipe.profile.runner import PROFILER_VARIABLES, shown_argument, versions
 
 FAKES = Path(__file__).parents[1] / "fakes"
 NSYS = FAKES / "nsys"
@@ -216,6 +218,17 @@ def test_a_steps_file_gives_times_and_work(tmp_path: Path) -> None:
     steps = read_steps(path)
     assert steps is not None
     assert (steps.untraced_step_ns, steps.items_per_step, steps.flop_convention) == ((5, 6), 128, None)
+
+
+def test_what_a_workload_of_ours_says_of_its_torch_is_in_the_manifest() -> None:
+    told = StepsReport(torch="2.11.0", cuda="13.0", python="3.12.3")
+    assert versions(told) == {"torch_version": "2.11.0", "cuda_version": "13.0", "python_version": "3.12.3"}
+    assert set(versions(None).values()) == {None}
+
+
+def test_a_workload_of_ours_is_named_by_its_place_in_the_package() -> None:
+    assert shown_argument(str(WORKLOADS / "resnet50.py")) == "workloads/resnet50.py"
+    assert shown_argument("/data/train.py") == "/data/train.py"
 
 
 def test_capture_modes_are_parsed() -> None:
