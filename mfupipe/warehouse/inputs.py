@@ -134,6 +134,21 @@ def create_options(connection: duckdb.DuckDBPyConnection, options: BuildOptions,
     _create(connection, "_warning_codes", pacsv.read_csv(PACKAGE / "warning_codes.csv"))
 
 
+PEAKS_SCHEMA = pa.schema(
+    [
+        ("trace_id", pa.int64()),
+        ("gpu_id", pa.int64()),
+        ("device_name", pa.string()),
+        ("dtype", pa.string()),
+        ("kind", pa.string()),
+        ("condition", pa.string()),
+        ("flop_per_s", pa.float64()),
+        ("bytes_per_s", pa.float64()),
+        ("source", pa.string()),
+    ]
+)
+
+
 @dataclass(frozen=True)
 class _SeenGpu:
     """A GPU that a trace lists."""
@@ -146,25 +161,35 @@ class _SeenGpu:
     bytes_per_s: int | None
 
 
+# key of the peaks of devices that a capture uses and does not list
+UNLISTED_GPU = _SeenGpu(-1, -1, UNKNOWN_GPU, None, None, None)
+
+
 def create_peaks(connection: duckdb.DuckDBPyConnection, options: BuildOptions) -> None:
-    """Make _peaks (of the GPUs seen, the user's in place of the datasheet's), _device_peaks and _device_problems."""
+    """Make _peaks (by GPU of a trace, the user's in place of the datasheet's), _device_peaks and _device_problems."""
     rows = connection.execute(
         "SELECT trace_id, gpu_id, name, sm_count, clock_hz, memory_bandwidth_bytes_per_s FROM raw_gpus"
     ).fetchall()
     gpus = [_SeenGpu(*row) for row in rows if row[2] is not None]
-    table, problems = devices.ceilings_for([(gpu.name, gpu.sm_count, gpu.clock_hz, gpu.bytes_per_s) for gpu in gpus])
-    _create(connection, "_peaks", _with_user_peaks(table, [gpu.name for gpu in gpus], options.peaks))
+    peaks: list[dict[str, object]] = []
+    problems: list[tuple[_SeenGpu, devices.DeviceProblem]] = []
+    for gpu in gpus:
+        table, found = devices.ceilings_for([(gpu.name, gpu.sm_count, gpu.clock_hz, gpu.bytes_per_s)])
+        peaks += [_peak(gpu, row) for row in _with_user_peaks(table.to_pylist(), gpu.name, options.peaks)]
+        problems += [(gpu, problem) for problem in found]
+    peaks += [_peak(UNLISTED_GPU, row) for row in _with_user_peaks([], UNKNOWN_GPU, options.peaks)]
+    _create(connection, "_peaks", pa.Table.from_pylist(peaks, schema=PEAKS_SCHEMA))
     known = [(gpu, devices.lookup(gpu.name, gpu.sm_count)) for gpu in gpus]
-    found = [(gpu, device) for gpu, device in known if device is not None]
+    named = [(gpu, device) for gpu, device in known if device is not None]
     _create(
         connection,
         "_device_peaks",
         pa.table(
             {
-                "trace_id": pa.array([gpu.trace_id for gpu, _ in found], pa.int64()),
-                "gpu_id": pa.array([gpu.gpu_id for gpu, _ in found], pa.int64()),
-                "peak_key": pa.array([device.key for _, device in found], pa.string()),
-                "tensor_peak_hz": pa.array([device.tensor_peak_hz for _, device in found], pa.int64()),
+                "trace_id": pa.array([gpu.trace_id for gpu, _ in named], pa.int64()),
+                "gpu_id": pa.array([gpu.gpu_id for gpu, _ in named], pa.int64()),
+                "peak_key": pa.array([device.key for _, device in named], pa.string()),
+                "tensor_peak_hz": pa.array([device.tensor_peak_hz for _, device in named], pa.int64()),
             }
         ),
     )
@@ -173,34 +198,39 @@ def create_peaks(connection: duckdb.DuckDBPyConnection, options: BuildOptions) -
         "_device_problems",
         pa.table(
             {
-                "device_name": pa.array([problem.device_name for problem in problems], pa.string()),
-                "code": pa.array([problem.code for problem in problems], pa.string()),
-                "detail": pa.array([problem.detail for problem in problems], pa.string()),
+                "trace_id": pa.array([gpu.trace_id for gpu, _ in problems], pa.int64()),
+                "gpu_id": pa.array([gpu.gpu_id for gpu, _ in problems], pa.int64()),
+                "code": pa.array([problem.code for _, problem in problems], pa.string()),
+                "detail": pa.array([problem.detail for _, problem in problems], pa.string()),
             }
         ),
     )
 
 
-def _with_user_peaks(table: pa.Table, names: list[str], peaks: dict[str, float]) -> pa.Table:
-    if not peaks:
-        return table
-    kept = [row for row in table.to_pylist() if row["kind"] != "datasheet" or row["dtype"] not in peaks]
-    stated = [
+def _peak(gpu: _SeenGpu, row: dict[str, object]) -> dict[str, object]:
+    return {"trace_id": gpu.trace_id, "gpu_id": gpu.gpu_id, **{name: row[name] for name in PEAKS_SCHEMA.names[2:]}}
+
+
+def _with_user_peaks(rows: list[dict[str, object]], name: str, peaks: dict[str, float]) -> list[dict[str, object]]:
+    """The rows with the stated peaks as datasheet ones, and without measured ceilings that lie above them."""
+
+    def agrees(row: dict[str, object]) -> bool:
+        stated = peaks.get(str(row["dtype"]))
+        measured = row["bytes_per_s"] if row["dtype"] == "bytes" else row["flop_per_s"]
+        return stated is None or (row["kind"] == "measured" and isinstance(measured, float) and measured <= stated)
+
+    return [row for row in rows if agrees(row)] + [
         {
             "device_name": name,
-            "sm_count": None,
             "dtype": dtype,
             "kind": "datasheet",
             "condition": "user",
             "flop_per_s": None if dtype == "bytes" else value,
             "bytes_per_s": value if dtype == "bytes" else None,
             "source": "stated with --peak",
-            "key": "user",
         }
-        for name in dict.fromkeys([*names, UNKNOWN_GPU])
         for dtype, value in peaks.items()
     ]
-    return pa.Table.from_pylist(kept + stated, schema=table.schema)
 
 
 def create_shape_costs(connection: duckdb.DuckDBPyConnection) -> None:

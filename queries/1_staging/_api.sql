@@ -11,8 +11,8 @@
 --   api_name VARCHAR - name as captured, with its version suffix
 --   is_launch_like BOOLEAN - named as a call that puts work on the GPU
 --   is_synchronizing BOOLEAN - blocks the thread until the GPU has finished something
---   start_ns BIGINT ns start
---   end_ns BIGINT ns end
+--   start_ns BIGINT ns start, NULL beyond 52 days
+--   end_ns BIGINT ns end, NULL beyond 52 days
 WITH names AS (
     SELECT
         trace_id,
@@ -36,7 +36,7 @@ SELECT
     names.value AS api_name,
     coalesce(names.is_launch_like, false) AS is_launch_like,
     coalesce(names.is_synchronizing, false) AS is_synchronizing,
-    raw_api_calls.start_ns,
-    raw_api_calls.end_ns
+    if(abs(raw_api_calls.start_ns::DOUBLE) < 1::BIGINT << 52, raw_api_calls.start_ns, NULL) AS start_ns,
+    if(abs(raw_api_calls.end_ns::DOUBLE) < 1::BIGINT << 52, raw_api_calls.end_ns, NULL) AS end_ns
 FROM raw_api_calls
 LEFT JOIN names ON raw_api_calls.trace_id = names.trace_id AND raw_api_calls.name_id = names.id

@@ -16,7 +16,7 @@
 --   stream_id BIGINT - stream
 --   start_ns BIGINT ns start, NULL when the timestamps are invalid
 --   end_ns BIGINT ns end, NULL when the timestamps are invalid
---   is_valid BOOLEAN - false: never collected (0, 0) or ends before it starts
+--   is_valid BOOLEAN - false: never collected (0, 0), ends before it starts, or beyond 52 days
 --   correlation_id BIGINT - CUPTI correlation id
 --   graph_node_id BIGINT - node of a CUDA graph
 --   grid_x BIGINT - grid
@@ -91,15 +91,15 @@ SELECT
     executions.trace_id, gpu_execution_id, kind, execution_class, name,
     coalesce(demangled_name, name) AS demangled_name,
     kernel_class, name_dtype,
-    coalesce(executions.global_pid, single_process.process_id) AS process_id,
-    _device_map.device_id, executions.cuda_device, stream_id,
-    if(is_valid, start_ns, NULL) AS start_ns,
-    if(is_valid, end_ns, NULL) AS end_ns,
-    is_valid,
+    coalesce(executions.global_pid, single_process.process_id, 0) AS process_id,
+    coalesce(_device_map.device_id, -1) AS device_id, executions.cuda_device, stream_id,
+    if(is_valid, start_ns, NULL) AS start_ns, if(is_valid, end_ns, NULL) AS end_ns, is_valid,
     correlation_id, graph_node_id, grid_x, grid_y, grid_z, block_x, block_y, block_z, registers_per_thread,
     shared_memory_bytes, copied_bytes
 FROM (
-    SELECT *, coalesce(end_ns >= start_ns AND NOT (start_ns = 0 AND end_ns = 0), false) AS is_valid FROM executions
+    SELECT
+        *, coalesce(end_ns >= start_ns AND (start_ns != 0 OR end_ns != 0) AND abs(start_ns) < most AND end_ns < most, false) AS is_valid
+    FROM executions CROSS JOIN (SELECT 1::BIGINT << 52 AS most)
 ) AS executions
 LEFT JOIN single_process ON executions.trace_id = single_process.trace_id
 LEFT JOIN _device_map

@@ -26,7 +26,10 @@ WITH names AS (
 SELECT
     *,
     CASE
-        WHEN regexp_matches(demangled_name, '(?i)nccl|allreduce|all_reduce|allgather|all_gather|reduce_scatter|nvshmem|deep_ep')
+        WHEN regexp_matches(
+            demangled_name,
+            '(?i)nccl|all_?reduce|cross_device_reduce|all_?gather|reduce_scatter|userbuffers|nvshmem|deep_ep'
+        )
             THEN 'communication'
         WHEN regexp_matches(demangled_name, '(?i)sdpa|fmha|flash.?attn|flash_(fwd|bwd)|flashattn|attention|paged_attn|mha_(fwd|bwd)')
             THEN 'attention'

@@ -99,7 +99,7 @@ SELECT
     try_cast(nullif(autograd.op_id, '') AS BIGINT) AS op_id,
     nullif(autograd.shapes, '') AS shapes,
     starts_with(name, 'autograd::engine::evaluate_function: ') AS is_evaluate_function,
-    (contains(name, 'Backward') OR ends_with(name, 'AccumulateGrad'))
+    (contains(name, 'Backward') AND nullif(autograd.sequence, '') IS NOT NULL OR ends_with(name, 'AccumulateGrad'))
     AND regexp_matches(name, '^([A-Za-z_][A-Za-z0-9_:]*Backward[0-9]*|(torch::autograd::)?AccumulateGrad)$') AS is_backward_node,
     flop, extra_flop, flop_min, bytes, dtype, direction, phase, items, tokens, step_index,
     coalesce(bad_fields, 0) AS bad_fields

@@ -12,7 +12,7 @@
 --   message_id BIGINT - message, NULL when the range has none
 --   start_ns BIGINT ns start
 --   end_ns BIGINT ns end; of an unclosed range the end of the capture
---   is_unclosed BOOLEAN - never ended: nsys fills the end of the capture in
+--   is_unclosed BOOLEAN - never ended (nsys fills the end of the capture in), or times beyond 52 days
 WITH named AS (
     SELECT
         raw_nvtx_ranges.trace_id,
@@ -38,7 +38,8 @@ SELECT
     _texts.message_id,
     named.start_ns,
     coalesce(named.end_ns, traces.duration_ns, named.start_ns) AS end_ns,
-    named.end_ns IS NULL OR coalesce(named.end_ns = traces.duration_ns, false) AS is_unclosed
+    named.end_ns IS NULL OR coalesce(named.end_ns = traces.duration_ns, false)
+    OR named.start_ns < -(1::BIGINT << 52) OR named.end_ns > 1::BIGINT << 52 AS is_unclosed
 FROM named
 INNER JOIN traces ON named.trace_id = traces.trace_id
 LEFT JOIN _domains

@@ -24,7 +24,7 @@ WITH filtered AS (
         anchor_id,
         path,
         list_filter(path, lambda r: (r.flags & 3) = 0) AS named,
-        list_filter(path, lambda r: (r.flags & 16) > 0) AS annotated,
+        list_filter(path, lambda r: (r.flags & 18) = 16) AS annotated,
         list_filter(path, lambda r: (r.flags & 32) > 0) AS nodes,
         list_filter(path, lambda r: (r.flags & 64) > 0) AS wrappers
     FROM _anchor_paths
@@ -62,7 +62,7 @@ SELECT
         WHEN len(list_filter(path, lambda r: (r.flags & 1) > 0)) > 0 THEN '(library)'
         ELSE '(step)'
     END AS placeholder,
-    list_transform(list_filter(path, lambda r: (r.flags & 128) > 0), lambda r: r.range_id) AS annotated_ids,
+    list_transform(list_filter(path, lambda r: (r.flags & 130) = 128), lambda r: r.range_id) AS annotated_ids,
     list_transform(list_filter(path, lambda r: (r.flags & 256) > 0), lambda r: r.range_id) AS shaped_ids,
     list_transform(list_filter(path, lambda r: (r.flags & 1024) > 0), lambda r: r.range_id) AS shaped_flop_ids
 FROM chosen

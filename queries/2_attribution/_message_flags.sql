@@ -4,13 +4,16 @@
 -- columns:
 --   message_id BIGINT - message
 --   name_id INTEGER - name
---   flags INTEGER - 4 autograd, 8 has a seq, 16 annotated operator, 32 backward node, 64 evaluate_function, 128 annotated cost, 256 cost by shapes, 512 optimizer step, 1024 FLOP by shapes
+--   flags INTEGER - 4 autograd, 8 has a seq, 16 annotated operator (one that only names a phase is a plain range), 32 backward node, 64 evaluate_function, 128 annotated cost, 256 cost by shapes, 512 optimizer step, 1024 FLOP by shapes
 SELECT
     _messages.message_id,
     _names.name_id,
     _messages.is_autograd::INTEGER * 4
     + (_messages.sequence IS NOT NULL)::INTEGER * 8
-    + (_messages.is_annotation AND step_marks.message_id IS NULL)::INTEGER * 16
+    + (
+        _messages.is_annotation AND step_marks.message_id IS NULL
+        AND NOT (_messages.phase IS NOT NULL AND _messages.flop IS NULL AND _messages.bytes IS NULL)
+    )::INTEGER * 16
     + _messages.is_backward_node::INTEGER * 32
     + _messages.is_evaluate_function::INTEGER * 64
     + (

@@ -10,7 +10,7 @@ WITH bounds AS (
         min(first_ns) AS first_ns,
         max(last_ns) AS last_ns
     FROM (
-        SELECT min(start_ns) AS first_ns, max(end_ns) AS last_ns FROM _nvtx
+        SELECT min(start_ns) AS first_ns, max(end_ns) AS last_ns FROM _nvtx WHERE NOT is_unclosed
         UNION ALL
         SELECT min(at_ns), max(at_ns) FROM _anchors
     )

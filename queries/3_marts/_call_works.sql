@@ -19,6 +19,7 @@
 --   end_ns BIGINT ns last end
 --   kernel_count BIGINT - kernels
 --   work_ns BIGINT ns sum of the executions
+--   compute_work_ns BIGINT ns sum of those of class compute
 --   busy_ns BIGINT ns union of the executions
 --   exclusive_ns DOUBLE ns share of compute time
 --   name_dtype VARCHAR - type in the name of the longest kernel that has one
@@ -52,6 +53,7 @@ SELECT
     max(end_ns) AS end_ns,
     count(*) FILTER (WHERE kind = 'kernel') AS kernel_count,
     sum(length_ns)::BIGINT AS work_ns,
+    coalesce(sum(length_ns) FILTER (WHERE execution_class = 'compute'), 0)::BIGINT AS compute_work_ns,
     sum(greatest(end_ns - greatest(start_ns, coalesce(covered_ns, start_ns)), 0))::BIGINT AS busy_ns,
     sum(exclusive_ns) AS exclusive_ns,
     arg_max(name_dtype, length_ns) FILTER (WHERE name_dtype IS NOT NULL) AS name_dtype,

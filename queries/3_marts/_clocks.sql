@@ -22,7 +22,7 @@ samples AS (
         devices.trace_id,
         devices.device_id,
         raw_nvml_samples.utc_ns - traces.utc_epoch_ns AS at_ns,
-        raw_nvml_samples.sm_clock_hz,
+        nullif(raw_nvml_samples.sm_clock_hz, 0) AS sm_clock_hz,
         raw_nvml_samples.energy_j
     FROM raw_nvml_samples
     INNER JOIN traces ON raw_nvml_samples.trace_id = traces.trace_id

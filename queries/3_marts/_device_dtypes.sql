@@ -15,9 +15,6 @@ SELECT
     max(_peaks.flop_per_s) FILTER (WHERE _peaks.kind = 'datasheet') AS flop_per_s,
     max(_peaks.flop_per_s) FILTER (WHERE _peaks.kind = 'measured' AND _peaks.condition = 'burst') AS measured_flop_per_s
 FROM _device_rates
-INNER JOIN _peaks
-    ON
-        _device_rates.peak_name = _peaks.device_name
-        AND (_peaks.sm_count IS NULL OR _device_rates.sm_count IS NULL OR _device_rates.sm_count = _peaks.sm_count)
+INNER JOIN _peaks ON _device_rates.peak_trace_id = _peaks.trace_id AND _device_rates.peak_gpu_id = _peaks.gpu_id
 WHERE _peaks.dtype != 'bytes'
 GROUP BY _device_rates.trace_id, _device_rates.device_id, _peaks.dtype

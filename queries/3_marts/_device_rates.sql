@@ -7,6 +7,8 @@
 --   device_id BIGINT - device
 --   device_name VARCHAR - name, NULL when the capture lists no such GPU
 --   peak_name VARCHAR - name that the peaks go by
+--   peak_trace_id BIGINT - key of its peaks: -1 when the capture lists no such GPU
+--   peak_gpu_id BIGINT - key of its peaks
 --   sm_count BIGINT - streaming multiprocessors
 --   l2_bytes BIGINT B L2 cache
 --   reference_dtype VARCHAR - the user's, else the 16-bit tensor type that the GPU has, bf16 first
@@ -26,6 +28,8 @@ named AS (
         used.device_id,
         devices.device_name,
         coalesce(devices.device_name, '(unknown GPU)') AS peak_name,
+        if(devices.device_name IS NULL, -1, used.trace_id) AS peak_trace_id,
+        if(devices.device_name IS NULL, -1, used.device_id) AS peak_gpu_id,
         devices.sm_count,
         devices.l2_bytes,
         _device_peaks.tensor_peak_hz AS peak_clock_hz
@@ -47,10 +51,7 @@ rates AS (
         any_value(_options.reference_dtype) AS reference_option
     FROM named
     CROSS JOIN _options
-    LEFT JOIN _peaks
-        ON
-            named.peak_name = _peaks.device_name
-            AND (_peaks.sm_count IS NULL OR named.sm_count IS NULL OR named.sm_count = _peaks.sm_count)
+    LEFT JOIN _peaks ON named.peak_trace_id = _peaks.trace_id AND named.peak_gpu_id = _peaks.gpu_id
     GROUP BY ALL
 )
 
@@ -59,6 +60,8 @@ SELECT
     device_id,
     device_name,
     peak_name,
+    peak_trace_id,
+    peak_gpu_id,
     sm_count,
     l2_bytes,
     CASE

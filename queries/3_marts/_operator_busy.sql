@@ -15,7 +15,8 @@
 WITH executions AS (
     SELECT
         _window_executions.trace_id, _window_executions.process_id, _window_executions.device_id, _window_executions.phase,
-        calls.operator, calls.direction, calls.is_costed, calls.flop IS NOT NULL AS has_flop,
+        calls.operator, calls.direction, calls.is_costed AND _window_executions.execution_class = 'compute' AS is_costed,
+        calls.flop IS NOT NULL AND _window_executions.execution_class = 'compute' AS has_flop,
         gpu_executions.kind,
         _window_executions.start_ns, _window_executions.end_ns
     FROM _window_executions

@@ -32,12 +32,19 @@ others AS (
     WHERE _executions.is_valid AND _attributed.step IS NULL AND _attributed.launched_ns IS NOT NULL
 ),
 
+worked AS (
+    SELECT _step_ranges.*
+    FROM _step_ranges
+    INNER JOIN works USING (trace_id, process_id, step)
+    WHERE works.first_ns IS NOT NULL
+),
+
 between AS (
     SELECT
         others.trace_id, others.process_id, _step_ranges.step,
         sum(others.gpu_ns)::BIGINT AS gpu_ns
     FROM others
-    ASOF INNER JOIN _step_ranges
+    ASOF INNER JOIN worked AS _step_ranges
         ON
             others.trace_id = _step_ranges.trace_id
             AND others.process_id = _step_ranges.process_id

@@ -16,6 +16,7 @@
 --   ideal_ns DOUBLE ns T_SOL at the datasheet
 --   ideal_measured_ns DOUBLE ns T_SOL at the measured ceilings
 --   is_costed BOOLEAN - FLOP and bytes are known
+--   cost_source VARCHAR - annotation, shapes or copied_bytes
 --   model_ns DOUBLE ns FLOP at the reference peak
 --   executed_ns DOUBLE ns model and extra FLOP at the reference peak
 --   compute_ns DOUBLE ns model and extra FLOP at the peak of the dtype
@@ -36,7 +37,11 @@ shares AS (
         CASE
             WHEN _call_works.work_ns > 0 THEN coalesce(inside.compute_length_ns, 0) / _call_works.work_ns
             ELSE 1
-        END AS share
+        END AS share,
+        CASE
+            WHEN _call_works.compute_work_ns > 0 THEN coalesce(inside.compute_length_ns, 0) / _call_works.compute_work_ns
+            ELSE share
+        END AS flop_share
     FROM inside
     INNER JOIN _call_works USING (trace_id, operator_call_id)
 )
@@ -44,17 +49,18 @@ shares AS (
 SELECT
     shares.trace_id, shares.process_id, shares.device_id, shares.phase, shares.operator_call_id,
     calls.operator, calls.direction, shares.tau_ns,
-    calls.flop * share AS flop,
-    calls.extra_flop * share AS extra_flop,
+    calls.flop * flop_share AS flop,
+    calls.extra_flop * flop_share AS extra_flop,
     calls.bytes * share AS bytes,
-    calls.ideal_ns * share AS ideal_ns,
-    calls.ideal_measured_ns * share AS ideal_measured_ns,
+    calls.ideal_ns * flop_share AS ideal_ns,
+    calls.ideal_measured_ns * flop_share AS ideal_measured_ns,
     calls.flop IS NOT NULL AND calls.bytes IS NOT NULL AS is_costed,
-    1e9 * calls.flop * share / _device_rates.reference_flop_per_s AS model_ns,
-    1e9 * (calls.flop + calls.extra_flop) * share / _device_rates.reference_flop_per_s AS executed_ns,
+    calls.cost_source,
+    1e9 * calls.flop * flop_share / _device_rates.reference_flop_per_s AS model_ns,
+    1e9 * (calls.flop + calls.extra_flop) * flop_share / _device_rates.reference_flop_per_s AS executed_ns,
     if(
         calls.flop + calls.extra_flop = 0, 0,
-        1e9 * (calls.flop + calls.extra_flop) * share / _device_dtypes.flop_per_s
+        1e9 * (calls.flop + calls.extra_flop) * flop_share / _device_dtypes.flop_per_s
     ) AS compute_ns,
     1e9 * calls.bytes * share / _device_rates.bytes_per_s AS memory_ns,
     compute_ns * coalesce(_device_rates.peak_clock_hz / _clocks.sm_clock_hz, 1) AS clocked_ns

@@ -10,8 +10,8 @@
 --   gap_ns BIGINT ns length
 --   phase VARCHAR - phase of the window
 --   step BIGINT - step of the window, NULL without steps
---   previous_execution_id BIGINT - execution that ends at the start
---   next_execution_id BIGINT - execution that starts at the end
+--   previous_execution_id BIGINT - execution whose end made the device idle
+--   next_execution_id BIGINT - execution that ends the idle time; a window may cut it at either end
 --   cause VARCHAR - sync (a thread was in a synchronizing call, and launched next after it), launch (the next launch returned after the gap began), other (already queued, or unknown)
 --   api_name VARCHAR - the synchronizing call, else the next launch
 --   range_id BIGINT - innermost range at the next launch
@@ -21,7 +21,7 @@ SELECT
     launched.phase, launched.step, launched.previous_execution_id, launched.next_execution_id,
     CASE
         WHEN blocked.start_ns IS NOT NULL THEN 'sync'
-        WHEN launched.launch_end_ns > launched.start_ns THEN 'launch'
+        WHEN launched.launch_end_ns > launched.idle_since_ns THEN 'launch'
         ELSE 'other'
     END AS cause,
     coalesce(blocked.api_name, launched.api_name) AS api_name,

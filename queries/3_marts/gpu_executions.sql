@@ -53,7 +53,8 @@ SELECT
     min(_executions.gpu_execution_id) OVER (
         PARTITION BY
             _executions.trace_id, _executions.process_id, _executions.device_id, operator_range_id, operator, direction,
-            cost_range_id, is_covered, graph_launch_id, step, cost_range_id IS NULL AND kind IN ('memcpy', 'memset')
+            cost_range_id, is_covered, graph_launch_id, step,
+            cost_range_id IS NULL AND execution_class = 'compute' AND kind IN ('memcpy', 'memset')
     ) AS operator_call_id,
     operator_range_id, cost_range_id, is_covered, graph_launch_id, step, phase, operator, direction, attribution,
     CASE

@@ -16,7 +16,7 @@ WITH walls AS (
     SELECT
         _windows.trace_id, _windows.process_id, _windows.device_id, _windows.phase,
         sum(end_ns - start_ns)::DOUBLE AS traced_ns,
-        any_value(_step_works.untraced_step_ns) * count(*) AS untraced_ns,
+        any_value(_step_works.untraced_step_ns * _step_works.step_count) AS untraced_ns,
         any_value(_step_works.flop) AS stated_flop
     FROM _windows
     LEFT JOIN _step_works USING (trace_id, process_id, phase)
@@ -67,6 +67,14 @@ joined AS (
     LEFT JOIN idle USING (trace_id, process_id, device_id, phase)
 ),
 
+-- what is left of equal sums in floating point is no finding
+rounded AS (
+    SELECT
+        *,
+        if(abs(coalesce(model_ns, 0) - stated_ns) < 1e-12 * traced_ns, 0, coalesce(model_ns, 0) - stated_ns) AS unattributed_ns
+    FROM joined
+),
+
 components AS (
     SELECT
         trace_id, process_id, device_id, phase,
@@ -84,10 +92,10 @@ components AS (
             {'component': 'idle_launch', 'position': 10, 'ns': coalesce(launch_ns, 0)},
             {'component': 'idle_sync', 'position': 11, 'ns': coalesce(sync_ns, 0)},
             {'component': 'idle_other', 'position': 12, 'ns': coalesce(other_ns, 0)},
-            {'component': 'unattributed_flop', 'position': 13, 'ns': if(has_peak, coalesce(model_ns, 0) - stated_ns, NULL)},
+            {'component': 'unattributed_flop', 'position': 13, 'ns': if(has_peak, unattributed_ns, NULL)},
             {'component': 'profiler_overhead', 'position': 14, 'ns': untraced_ns - traced_ns}
         ]) AS line
-    FROM joined
+    FROM rounded
 )
 
 SELECT

@@ -8,7 +8,7 @@
 --   phase VARCHAR - phase, '' when there is one
 --   operator VARCHAR - operator; '(unattributed)', '(library)' or '(step)' when no range names one
 --   direction VARCHAR - forward, backward, update; '' for the '(..)' names
---   call_count BIGINT - calls
+--   call_count BIGINT - ranges of the operator, times the launches of a graph that holds them
 --   kernel_count BIGINT - kernels
 --   busy_ns BIGINT ns union of execution intervals
 --   exclusive_ns DOUBLE ns share of compute time: the rows add up to it
@@ -35,15 +35,15 @@
 WITH sums AS (
     SELECT
         inside.trace_id, inside.process_id, inside.device_id, inside.phase, inside.operator, inside.direction,
-        count(*) AS call_count,
+        count(DISTINCT (coalesce(calls.range_id, -1 - calls.operator_call_id), coalesce(calls.api_call_id, -1))) AS call_count,
         sum(inside.tau_ns) AS exclusive_ns,
         sum(inside.flop) AS flop,
         sum(inside.bytes) AS bytes,
         sum(inside.bytes) FILTER (WHERE inside.is_costed) AS costed_bytes,
         sum(inside.model_ns) AS model_ns,
-        if(count(DISTINCT calls.dtype) = 1, min(calls.dtype), NULL) AS dtype,
+        if(count(DISTINCT calls.dtype) = 1 AND count(calls.dtype) = count(*), min(calls.dtype), NULL) AS dtype,
         count(DISTINCT calls.dtype) AS dtype_count,
-        if(count(DISTINCT calls.shapes) = 1, min(calls.shapes), NULL) AS shapes,
+        if(count(DISTINCT calls.shapes) = 1 AND count(calls.shapes) = count(*), min(calls.shapes), NULL) AS shapes,
         count(DISTINCT calls.shapes) AS shape_count,
         string_agg(DISTINCT calls.cost_source, ', ' ORDER BY calls.cost_source) AS cost_source,
         arg_max(calls.cost_reason, calls.busy_ns) FILTER (WHERE calls.cost_reason IS NOT NULL) AS cost_reason,
@@ -64,7 +64,7 @@ WITH sums AS (
 walls AS (
     SELECT
         trace_id, process_id, device_id, phase,
-        coalesce(any_value(_step_works.untraced_step_ns) * count(*), sum(end_ns - start_ns)) AS wall_ns
+        coalesce(any_value(_step_works.untraced_step_ns * _step_works.step_count), sum(end_ns - start_ns)) AS wall_ns
     FROM _windows
     LEFT JOIN _step_works USING (trace_id, process_id, phase)
     WHERE _windows.step IS NOT NULL

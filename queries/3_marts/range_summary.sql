@@ -15,7 +15,7 @@
 --   exclusive_busy_ns BIGINT ns union of those whose innermost range it is
 --   flop DOUBLE FLOP declared by its ranges, or by their shapes
 --   bytes DOUBLE B declared by its ranges
---   ideal_ns DOUBLE ns T_SOL of the declared FLOP and bytes, from its own border; NULL unless all of its ranges declare them
+--   ideal_ns DOUBLE ns T_SOL of the declared FLOP and bytes, from its own border; NULL unless all of its ranges declare them, with their dtype
 WITH opened AS (
     SELECT
         trace_id, gpu_execution_id, kind, process_id, device_id, start_ns, end_ns, path,
@@ -50,22 +50,28 @@ ordered AS (
     )
 ),
 
+-- a range that uses several devices declares its cost once
+once AS (
+    SELECT trace_id, process_id, domain, level, name, path, range_id, min(device_id) AS device_id
+    FROM placed
+    GROUP BY ALL
+),
+
 declared AS (
-    SELECT DISTINCT
-        placed.trace_id, placed.process_id, placed.device_id, placed.domain, placed.level, placed.name, placed.path, placed.range_id,
-        ranges.flop, ranges.bytes,
+    SELECT
+        once.*, ranges.flop, ranges.bytes,
         greatest(
             if(ranges.flop = 0, 0, 1e9 * ranges.flop / _device_dtypes.flop_per_s), 1e9 * ranges.bytes / _device_rates.bytes_per_s
         ) AS ideal_ns,
         _device_dtypes.flop_per_s IS NOT NULL OR ranges.flop = 0 AS has_peak
-    FROM placed
-    INNER JOIN ranges ON placed.trace_id = ranges.trace_id AND placed.range_id = ranges.range_id
-    LEFT JOIN _device_rates ON placed.trace_id = _device_rates.trace_id AND placed.device_id = _device_rates.device_id
+    FROM once
+    INNER JOIN ranges ON once.trace_id = ranges.trace_id AND once.range_id = ranges.range_id
+    LEFT JOIN _device_rates ON once.trace_id = _device_rates.trace_id AND once.device_id = _device_rates.device_id
     LEFT JOIN _device_dtypes
         ON
-            placed.trace_id = _device_dtypes.trace_id
-            AND placed.device_id = _device_dtypes.device_id
-            AND coalesce(ranges.dtype, _device_rates.reference_dtype) = _device_dtypes.dtype
+            once.trace_id = _device_dtypes.trace_id
+            AND once.device_id = _device_dtypes.device_id
+            AND ranges.dtype = _device_dtypes.dtype
 ),
 
 costs AS (

@@ -29,8 +29,9 @@
 --   mfu_pct DOUBLE % model FLOP per second of the peak of all GPUs; NULL without steps or without a known FLOP
 --   hfu_pct DOUBLE % the same with extra FLOP
 --   mbu_pct DOUBLE % fused bytes per second of the bandwidth of all GPUs; NULL without steps
+--   bound VARCHAR - what all costed work needs longer: its FLOP at the peaks of its dtypes (compute) or its bytes (memory); NULL when unknown
 --   sol_pct DOUBLE % sum of the ideal times at the datasheet of the busy time of operators with a cost
---   sol_measured_pct DOUBLE % the same at the measured ceilings
+--   sol_measured_pct DOUBLE % the same at the measured ceilings, of operators without one at the datasheet
 --   attributed_pct DOUBLE % of busy time with an operator
 --   costed_pct DOUBLE % of busy time whose FLOP and bytes are known
 --   items_per_s DOUBLE 1/s items or tokens per second over all processes
@@ -52,7 +53,9 @@ works AS (
     SELECT
         trace_id, phase,
         sum(flop) AS flop,
-        sum(memory_ns) AS memory_ns
+        sum(memory_ns) AS memory_ns,
+        sum(compute_ns) AS compute_ns,
+        string_agg(DISTINCT cost_source, ', ' ORDER BY cost_source) FILTER (WHERE flop > 0) AS cost_source
     FROM _window_calls
     GROUP BY trace_id, phase
 ),
@@ -61,9 +64,9 @@ speeds AS (
     SELECT
         trace_id, phase,
         100 * sum(ideal_ns) / nullif(sum(costed_busy_ns) FILTER (WHERE ideal_ns IS NOT NULL), 0) AS sol_pct,
-        100 * sum(ideal_measured_ns) / nullif(sum(costed_busy_ns) FILTER (WHERE ideal_measured_ns IS NOT NULL), 0) AS sol_measured_pct,
-        count(ideal_measured_ns) > 0 AS has_measured,
-        string_agg(DISTINCT cost_source, ', ' ORDER BY cost_source) FILTER (WHERE flop > 0) AS cost_source
+        100 * sum(coalesce(ideal_measured_ns, ideal_ns))
+        / nullif(sum(costed_busy_ns) FILTER (WHERE ideal_ns IS NOT NULL), 0) AS sol_measured_pct,
+        count(ideal_measured_ns) > 0 AS has_measured
     FROM operators
     GROUP BY trace_id, phase
 )
@@ -79,15 +82,17 @@ SELECT
     if(_options.ceiling = 'datasheet' OR NOT coalesce(speeds.has_measured, false), 'datasheet', 'measured') AS ceiling_kind,
     coalesce(
         _options.flop_convention, traces.flop_convention,
-        if(contains(speeds.cost_source, 'shapes'), 'matmul 2MNK, attention in full, backward 2x forward, no recompute', NULL)
+        if(contains(works.cost_source, 'shapes'), 'matmul 2MNK, attention in full, backward 2x forward, no recompute', NULL)
     ) AS flop_convention,
-    if(totals.is_user, 'user', speeds.cost_source) AS cost_source,
-    nullif(coalesce(lines.model_ns * totals.reference_flop_per_s / 1e9, works.flop), 0)
+    if(totals.is_user, 'user', works.cost_source) AS cost_source,
+    nullif(coalesce(totals.stated_flop, works.flop), 0)
     / coalesce(nullif(totals.step_count, 0), 1) AS model_flop,
-    if(totals.step_count > 0 AND lines.model_ns > 0, 100 * lines.model_ns / totals.wall_ns, NULL) AS mfu_pct,
-    if(totals.step_count > 0 AND lines.model_ns > 0, 100 * lines.executed_ns / totals.wall_ns, NULL) AS hfu_pct,
+    if(totals.step_count > 0 AND totals.has_peaks AND lines.model_ns > 0, 100 * lines.model_ns / totals.wall_ns, NULL) AS mfu_pct,
+    if(totals.step_count > 0 AND totals.has_peaks AND lines.model_ns > 0, 100 * lines.executed_ns / totals.wall_ns, NULL) AS hfu_pct,
     if(totals.step_count > 0 AND works.memory_ns > 0, 100 * works.memory_ns / totals.wall_ns, NULL) AS mbu_pct,
-    speeds.sol_pct, speeds.sol_measured_pct, totals.attributed_pct, totals.costed_pct, totals.items_per_s,
+    CASE WHEN works.memory_ns > works.compute_ns THEN 'memory' WHEN works.compute_ns >= works.memory_ns THEN 'compute' END AS bound,
+    speeds.sol_pct, if(speeds.has_measured, speeds.sol_measured_pct, NULL) AS sol_measured_pct,
+    totals.attributed_pct, totals.costed_pct, totals.items_per_s,
     totals.energy_j_per_step,
     100 * (totals.traced_step_ns - totals.untraced_step_ns) / totals.untraced_step_ns AS profiler_overhead_pct,
     totals.sm_clock_hz, totals.window_ns,

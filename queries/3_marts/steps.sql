@@ -1,6 +1,6 @@
 -- steps: steps on the GPU timeline.
 -- grain: one row per (trace, process, step) with compute on the GPU
--- reads: _step_windows, _step_ranges, operator_calls, _executions, _device_rates
+-- reads: _step_windows, _step_ranges, _step_busy, operator_calls, _executions, _device_rates
 -- columns:
 --   trace_id BIGINT - capture
 --   process_id BIGINT - process
@@ -39,38 +39,6 @@ rates AS (
     FROM (SELECT DISTINCT trace_id, process_id, device_id FROM _executions WHERE is_valid) AS used
     LEFT JOIN _device_rates USING (trace_id, device_id)
     GROUP BY used.trace_id, used.process_id
-),
-
-clipped AS (
-    SELECT
-        _executions.trace_id, _executions.process_id, _step_windows.step,
-        greatest(_executions.start_ns, _step_windows.start_ns) AS start_ns,
-        least(_executions.end_ns, _step_windows.end_ns) AS end_ns
-    FROM _executions
-    ASOF INNER JOIN _step_windows
-        ON
-            _executions.trace_id = _step_windows.trace_id
-            AND _executions.process_id = _step_windows.process_id
-            AND _executions.start_ns >= _step_windows.start_ns
-    WHERE _executions.start_ns < _step_windows.end_ns
-),
-
-ordered AS (
-    SELECT
-        *,
-        coalesce(max(end_ns) OVER (
-            PARTITION BY trace_id, process_id, step
-            ORDER BY start_ns, end_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ), start_ns) AS covered_ns
-    FROM clipped
-),
-
-busy AS (
-    SELECT
-        trace_id, process_id, step,
-        sum(greatest(end_ns - greatest(start_ns, covered_ns), 0))::BIGINT AS busy_ns
-    FROM ordered
-    GROUP BY trace_id, process_id, step
 )
 
 SELECT
@@ -91,5 +59,5 @@ FROM _step_windows
 INNER JOIN _step_ranges USING (trace_id, process_id, step)
 LEFT JOIN works USING (trace_id, process_id, step)
 LEFT JOIN rates USING (trace_id, process_id)
-LEFT JOIN busy USING (trace_id, process_id, step)
+LEFT JOIN _step_busy AS busy USING (trace_id, process_id, step)
 ORDER BY trace_id, process_id, step

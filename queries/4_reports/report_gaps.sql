@@ -8,7 +8,7 @@
 --   phase VARCHAR - phase of the step that holds the gap; '' for one phase, no steps or between steps
 --   position BIGINT - 1 = most idle time
 --   cause VARCHAR - 'launch', 'sync' or 'other'
---   api_name VARCHAR - CUDA call of the host in the gap; NULL when none was open
+--   api_name VARCHAR - CUDA call of the host in the gap, without its version; NULL when none was open
 --   gap_count BIGINT - gaps
 --   total_ns BIGINT ns idle time, all steps and GPUs
 --   share_pct DOUBLE % of the idle time of the phase
@@ -19,7 +19,8 @@ WITH gaps_of_phase AS (
         gaps.trace_id,
         coalesce(steps.phase, '') AS phase,
         gaps.cause,
-        gaps.api_name,
+        -- nsys appends the version of the interface: cudaLaunchKernel_v7000.
+        regexp_replace(gaps.api_name, '_v[0-9]+$', '') AS api_name,
         gaps.gap_ns
     FROM gaps
     LEFT JOIN steps

@@ -43,7 +43,7 @@ words (component, family, label, meaning) AS (
     ('exposed_copy', 'data', 'exposed copies', 'copies to or from the host with no compute beside them'),
     ('idle_launch', 'idle', 'launch gaps', 'GPU idle, waiting for a launch that was not made yet'),
     ('idle_sync', 'idle', 'synchronisation gaps', 'GPU idle after the host waited for it'),
-    ('idle_other', 'idle', 'other gaps', 'GPU idle with the next work already queued'),
+    ('idle_other', 'idle', 'gaps between queued work', 'GPU idle with the next work already queued'),
     ('unattributed_flop', 'unknown', 'FLOP not found in operators', 'stated model FLOP less the FLOP of the operators'),
     ('profiler_overhead', 'unknown', 'profiler overhead', 'untraced less traced step time')
 ),

@@ -1,8 +1,9 @@
 -- report_operators: time, cost and speed of light of each operator, and why it is where it is; the to-do list.
 --
 -- Ranked by recoverable time; then operators mostly without a cost, by their time; those at their ceiling come last.
+-- Rates, SOL and recoverable time are NULL where less than half of the time has a cost.
 --
--- grain: one row per (trace_id, phase, operator, direction), all GPUs together
+-- grain: one row per (trace_id, phase, operator, direction) with GPU time of compute, all GPUs together
 -- reads: operators, ledger, run_summary
 --
 -- columns:
@@ -20,7 +21,7 @@
 --   exclusive_ns DOUBLE ns GPU time, overlap shared
 --   ns_per_step DOUBLE ns the same per step and GPU; of the whole window when there are no steps
 --   ideal_per_step_ns DOUBLE ns time at the ranking ceiling, per step and GPU; NULL when less than half has a cost
---   recoverable_per_step_ns DOUBLE ns busy less ideal time, per step and GPU; negative above the ceiling
+--   recoverable_per_step_ns DOUBLE ns busy less ideal time, per step and GPU; NULL like the ideal
 --   recoverable_pct DOUBLE % the same as a share of the step time
 --   share_pct DOUBLE % of the exclusive time of the phase
 --   flop_per_s DOUBLE FLOP/s achieved while busy, one GPU
@@ -60,13 +61,12 @@ scales AS (
 rated AS (
     SELECT
         pooled.*, scales.scale, scales.total_ns,
-        -- At the ceiling that the operators were ranked against, which is the user's choice.
         costed_ns - recoverable_ns AS best_ideal_ns,
         coalesce(recoverable_ns IS NOT NULL AND costed_ns >= 0.5 * exclusive_ns, false) AS is_rated,
-        100.0 * ideal_ns / nullif(costed_ns, 0) AS sol_pct,
-        100.0 * ideal_measured_ns / nullif(costed_ns, 0) AS sol_measured_pct
+        if(costed_ns >= 0.5 * exclusive_ns, costed_ns, NULL) AS rated_ns
     FROM pooled
     LEFT JOIN scales ON pooled.trace_id = scales.trace_id AND pooled.phase = scales.phase
+    WHERE pooled.exclusive_ns > 0
 )
 
 SELECT
@@ -80,21 +80,21 @@ SELECT
     operator, direction, call_count, kernel_count, dtype, dtype_count, shapes, shape_count,
     exclusive_ns, exclusive_ns * scale AS ns_per_step,
     if(is_rated, best_ideal_ns * scale, NULL) AS ideal_per_step_ns,
-    recoverable_ns * scale AS recoverable_per_step_ns,
-    100.0 * recoverable_ns / total_ns AS recoverable_pct,
+    if(is_rated, recoverable_ns * scale, NULL) AS recoverable_per_step_ns,
+    100.0 * if(is_rated, recoverable_ns, NULL) / total_ns AS recoverable_pct,
     100.0 * exclusive_ns / nullif(sum(exclusive_ns) OVER (PARTITION BY trace_id, phase), 0) AS share_pct,
-    flop * 1e9 / nullif(costed_ns, 0) AS flop_per_s,
-    bytes * 1e9 / nullif(costed_ns, 0) AS bytes_per_s,
-    nullif(flop, 0) / nullif(bytes, 0) AS flop_per_byte,
-    sol_pct, sol_measured_pct, bound,
+    flop * 1e9 / nullif(rated_ns, 0) AS flop_per_s,
+    bytes * 1e9 / nullif(rated_ns, 0) AS bytes_per_s,
+    if(rated_ns > 0, nullif(flop, 0) / nullif(bytes, 0), NULL) AS flop_per_byte,
+    100.0 * ideal_ns / nullif(rated_ns, 0) AS sol_pct, 100.0 * ideal_measured_ns / nullif(rated_ns, 0) AS sol_measured_pct,
+    bound,
     CASE
-        WHEN best_ideal_ns IS NULL THEN CASE
-            WHEN operator = '(unattributed)' THEN 'no range at the launch'
-            WHEN operator IN ('(library)', '(step)') THEN 'only library or step ranges at the launch'
-            WHEN flop IS NULL AND bytes IS NULL THEN 'no cost model: ' || coalesce(cost_reason, 'no shapes')
-            ELSE 'no SOL: ' || coalesce(cost_reason, 'no peak known for this GPU and dtype')
-        END
-        WHEN NOT is_rated THEN printf('%.0f %% of its time has no cost model', 100 - 100 * costed_ns / exclusive_ns)
+        WHEN rated_ns IS NULL AND operator = '(unattributed)' THEN 'no range at the launch'
+        WHEN rated_ns IS NULL AND operator IN ('(library)', '(step)') THEN 'only library or step ranges at the launch'
+        WHEN flop IS NULL AND bytes IS NULL THEN 'no cost model: ' || coalesce(cost_reason, 'no shapes')
+        WHEN rated_ns IS NULL
+            THEN printf('%.0f %% of its time has no cost model', 100 - 100 * coalesce(costed_ns, 0) / exclusive_ns)
+        WHEN NOT is_rated THEN 'no SOL: no peak known for this GPU and dtype'
         WHEN best_ideal_ns > costed_ns THEN 'SOL above 100: data in L2, or a wrong count'
         WHEN best_ideal_ns >= 0.9 * costed_ns THEN 'within a tenth of the roof'
         -- Launch and drain take a few us.

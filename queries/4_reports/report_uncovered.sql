@@ -30,6 +30,8 @@ WITH uncovered AS (
         sum(busy_ns)::BIGINT AS busy_ns,
         reason
     FROM uncosted
+    -- Of these the kernels are listed: they have no operator that could have a cost.
+    WHERE busy_ns > 0 AND operator NOT IN ('(unattributed)', '(step)', '(library)')
     GROUP BY trace_id, operator, coalesce(direction, ''), reason
 )
 

@@ -1,6 +1,6 @@
 -- _result_findings: what limits the numbers that were computed.
 -- grain: one row per (trace, code)
--- reads: run_summary, operators, ledger, _best_rates, _nvtx, _messages, _texts, _call_costs, _options, _outer_costs
+-- reads: run_summary, raw_untraced_steps, operators, ledger, _best_rates, _nvtx, _messages, _texts, _call_costs, _options, _outer_costs
 -- columns:
 --   trace_id BIGINT - capture
 --   code VARCHAR - warning
@@ -77,3 +77,9 @@ SELECT
 FROM _outer_costs
 WHERE abs(declared_flop - parts_flop) > 0.01 * declared_flop
 GROUP BY trace_id
+UNION ALL
+SELECT run_summary.trace_id, 'untraced_not_used', count(*), NULL
+FROM run_summary
+SEMI JOIN raw_untraced_steps ON run_summary.trace_id = raw_untraced_steps.trace_id
+WHERE run_summary.untraced_n = 0
+GROUP BY run_summary.trace_id
