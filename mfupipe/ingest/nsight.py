@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import re
 import shutil
@@ -11,18 +10,8 @@ from pathlib import Path
 
 from mfupipe.errors import EnvironmentProblem, MfupipeError
 from mfupipe.ingest import refusals
+from mfupipe.nsys_places import INSTALL_PLACES, installed_paths
 
-INSTALL_PLACES = (
-    "/opt/nvidia/nsight-systems*/*/bin/nsys",
-    "/opt/nvidia/nsight-systems*/*/target-linux-*/nsys",
-    "/opt/nvidia/nsight-systems*/bin/nsys",
-    "/usr/local/cuda*/bin/nsys",
-    "/usr/local/cuda*/nsight-systems*/bin/nsys",
-    "/usr/local/cuda*/nsight-systems*/target-linux-*/nsys",
-    "/usr/lib/nsight-systems/bin/nsys",
-    "/usr/lib/*/nsight-systems/target-linux-*/nsys",
-    "/usr/local/bin/nsys",
-)
 REPORT_START = b"NVIDIA Tegra Profiler Report"
 EXPORT_THERE = "export it where it was captured (nsys export --type=sqlite REPORT.nsys-rep) and ingest the .sqlite"
 QUERY_S = 60.0
@@ -62,17 +51,12 @@ def _find(report: Path, given: Path | None) -> Path:
     else:
         on_path = shutil.which("nsys")
         # An nsys reads the reports of all before it: the newest of the installed ones is the best guess.
-        candidates = [Path(on_path)] if on_path else sorted(_installed(), key=_version, reverse=True)
+        candidates = [Path(on_path)] if on_path else sorted(installed_paths(), key=_version, reverse=True)
         looked = ", ".join(["PATH", *INSTALL_PLACES])
     found = next((path for path in candidates if _version(path)), None)
     if found is None:
         raise _no_nsys(report, looked)
     return found.absolute()
-
-
-def _installed() -> list[Path]:
-    paths = (Path(name) for place in INSTALL_PLACES for name in glob.glob(place))  # noqa: PTH207  absolute patterns
-    return [path for path in paths if os.access(path, os.X_OK)]
 
 
 def _version(program: Path) -> Version:

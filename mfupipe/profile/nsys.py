@@ -10,21 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mfupipe.errors import EnvironmentProblem
+from mfupipe.nsys_places import INSTALL_PLACES, installed_paths
 from mfupipe.profile import messages
-
-# Nsight Compute also brings an nsys; it cannot make a report (no importer), so its folders are not looked
-# into.
-INSTALL_PLACES = (
-    "/opt/nvidia/nsight-systems*/*/bin/nsys",
-    "/opt/nvidia/nsight-systems*/*/target-linux-*/nsys",
-    "/opt/nvidia/nsight-systems*/bin/nsys",
-    "/usr/local/cuda*/bin/nsys",
-    "/usr/local/cuda*/nsight-systems*/bin/nsys",
-    "/usr/local/cuda*/nsight-systems*/target-linux-*/nsys",
-    "/usr/lib/nsight-systems/bin/nsys",
-    "/usr/lib/*/nsight-systems/target-linux-*/nsys",
-    "/usr/local/bin/nsys",
-)
 
 
 @dataclass(frozen=True)
@@ -60,13 +47,6 @@ def find_nsys(given: Path | None) -> Nsys:
     if not installed:
         raise messages.no_nsys(INSTALL_PLACES)
     return max(installed, key=lambda found: found.version)
-
-
-def installed_paths() -> tuple[Path, ...]:
-    """Every executable nsys in the usual install places, each real file once."""
-    paths = (path for place in INSTALL_PLACES for path in sorted(Path("/").glob(place.removeprefix("/"))))
-    unique = {path.resolve(): path for path in paths if os.access(path, os.X_OK)}
-    return tuple(unique.values())
 
 
 def probe(path: Path) -> Nsys | None:

@@ -44,7 +44,7 @@ def refused(source: Path, nsys: Path | None, tmp_path: Path) -> MfupipeError:
 
 def no_nsys_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
-    monkeypatch.setattr(nsight, "INSTALL_PLACES", (str(tmp_path / "opt" / "*" / "nsys"),))
+    monkeypatch.setattr("mfupipe.nsys_places.INSTALL_PLACES", (str(tmp_path / "opt" / "*" / "nsys"),))
 
 
 @pytest.mark.parametrize("name", ["a.nsys-rep", "a.qdrep", "renamed"])
