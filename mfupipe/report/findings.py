@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from mfupipe import units
+from mfupipe import phrases, units
 from mfupipe.report.views import Row, View, rows_of
 
 NAMED_LOSSES = 2
 SMALLEST_NAMED_PCT = 0.1
+CAUSES = {"launch": "waiting for a launch", "sync": "after the host waited", "other": "between queued work"}
 
 
 def finding(view: View) -> str:
@@ -48,21 +49,27 @@ def losses(view: View) -> str:
 
 def basis(view: View) -> list[str]:
     """What the headline rests on, as short phrases: device, peak, convention, n, spread, step rule, clock."""
-    phrases = [device(view), _peak(view)]
+    said = [device(view), _peak(view)]
     if view.text("flop_convention"):
-        phrases.append(f"FLOP: {units.plain(view.text('flop_convention'))}")
+        said.append(f"FLOP: {units.plain(view.text('flop_convention'))}")
     if view.text("cost_source"):
-        phrases.append(f"costs from {units.plain(view.text('cost_source'))}")
+        said.append(f"costs from {units.plain(view.text('cost_source'))}")
     if view.has_steps:
         spread = view.number("step_spread_pct")
         known_spread = "spread unknown" if spread is None else f"spread {units.percent(spread)}"
-        phrases += [f"n = {units.plural(view.number('step_count'), 'step')}, {known_spread}", _timing(view)]
-    if view.text("ceiling_kind") and view.number("reference_flop_per_s") is not None:
-        phrases.append(f"ranked against the {units.plain(view.text('ceiling_kind'))} ceiling")
-    phrases.append(f"step rule: {units.plain(view.text('step_rule') or 'none')}")
+        said += [f"n = {units.plural(view.number('step_count'), 'step')}, {known_spread}", _timing(view)]
+    if view.text("ceiling_kind") and view.number("reference_flop_per_s") is not None and _rated(view):
+        said.append(f"ranked against the {units.plain(view.text('ceiling_kind'))} ceiling")
+    said.append(step_rule(view))
     clock = view.number("sm_clock_hz")
-    phrases.append("clock not measured" if clock is None else f"SM clock {units.clock(clock)}")
-    return phrases
+    said.append("clock not measured" if clock is None else f"SM clock {units.clock(clock)}")
+    return said
+
+
+def step_rule(view: View) -> str:
+    """How steps were found, with the captured texts of the first and the last."""
+    labels = [str(row["step_label"]) for row in rows_of(view.steps) if row["step_label"]]
+    return phrases.step_rule(view.text("step_rule"), *(labels[0], labels[-1]) if labels else ("", ""))
 
 
 def device(view: View) -> str:
@@ -85,19 +92,31 @@ def phase_name(view: View) -> str:
                       f"trace {view.text('trace_id')}"])  # fmt: skip
 
 
-def ledger_title(view: View) -> str:
-    """The finding of the ledger."""
-    lost = losses(view)
-    return lost[0].upper() + lost[1:] if lost else "Nothing is lost that the ledger can name"
-
-
 def operators_title(view: View) -> str:
-    """The finding of the operator table: what the first rows could win back."""
+    """The finding of the operator table: what the first rows could win back, or else where the time is."""
     first = next(iter(_recoverable(view)), None)
+    if first is not None:
+        value = units.duration(_float(first, "recoverable_per_step_ns"))
+        return f"{operator_name(first, 56)} has most time above its ceiling: {value} of {whole(view)}"
+    rows = rows_of(view.operators)
+    if not rows:
+        return "No operator ran on the GPU"
+    longest = max(rows, key=lambda row: _float(row, "ns_per_step"))
+    time, share = units.duration(_float(longest, "ns_per_step")), units.percent(_float(longest, "share_pct"))
+    return (
+        f"{operator_name(longest, 48)} takes {time} of {whole(view)}, {share} of the operators' time; {_unrated(view)}"
+    )
+
+
+def idle_title(view: View) -> str:
+    """The finding of the gaps: how much of the time nothing ran, and the most of it by cause and call."""
+    busy, first = view.number("busy_pct"), next(iter(rows_of(view.gaps)), None)
+    idle = units.UNKNOWN if busy is None else units.percent(100 - busy)
     if first is None:
-        return "Operators by time: no ceiling says what is recoverable"
-    value = units.duration(_float(first, "recoverable_per_step_ns"))
-    return f"{operator_name(first, 48)} has most time above its ceiling: {value} of {whole(view)}"
+        return f"GPU idle {idle} of {whole(view)}"
+    call = f" during {units.plain(str(first['api_name']), 40)}" if first["api_name"] else ""
+    cause = CAUSES.get(str(first["cause"]), units.plain(str(first["cause"]), 40))
+    return f"GPU idle {idle} of {whole(view)}; {units.percent(_float(first, 'share_pct'))} of that {cause}{call}"
 
 
 def roofline_title(view: View) -> str:
@@ -112,9 +131,9 @@ def roofline_title(view: View) -> str:
 
 def steps_title(view: View) -> str:
     """The finding of the step times: how steady the run was."""
-    spread = units.percent(view.number("step_spread_pct"))
-    measured = units.plural(view.number("step_count"), "measured step")
-    return f"{measured}: median {units.duration(view.number('step_median_ns'))}, spread {spread}"
+    spread, median = view.number("step_spread_pct"), units.duration(view.number("step_median_ns"))
+    varies = "Step time" if spread is None else f"Step time varies by {units.percent(spread)}"
+    return f"{varies}: median {median}, n = {units.plural(view.number('step_count'), 'measured step')}"
 
 
 def next_to_look_at(view: View, limit: int = 3) -> list[str]:
@@ -130,11 +149,23 @@ def _recoverable(view: View) -> list[Row]:
     return [row for row in rows_of(view.operators) if _float(row, "recoverable_pct") >= SMALLEST_NAMED_PCT]
 
 
+def _rated(view: View) -> bool:
+    return any(row["ideal_per_step_ns"] is not None for row in rows_of(view.operators))
+
+
+def _unrated(view: View) -> str:
+    """Why there is nothing to recover."""
+    if _rated(view):
+        return "all rated operators are at their ceiling"
+    if not any(row["bytes_per_s"] or row["flop_per_s"] for row in rows_of(view.operators)):
+        return "no operator has a cost, so none is rated"
+    no_peak = view.number("reference_flop_per_s") is None
+    return "no peak is known to rate any" if no_peak else "too little has a cost to rate any"
+
+
 def operator_name(row: Row, limit: int) -> str:
     """'aten::mm backward': the direction is said unless it is forward or none."""
-    direction = str(row["direction"] or "")
-    suffix = "" if direction in ("", "forward") else f" {direction}"
-    return units.plain(str(row["operator"]), limit - len(suffix)) + suffix
+    return phrases.operator_label(str(row["operator"]), str(row["direction"] or ""), limit)
 
 
 def _joined(head: str, lost: str) -> str:

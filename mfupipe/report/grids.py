@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import Enum
 from functools import partial
+from itertools import groupby
 
 import pyarrow as pa
 
 from mfupipe import units
+from mfupipe.report.findings import CAUSES
 from mfupipe.report.views import Row, View, rows_of
 
 OPERATORS_SHOWN, OPERATORS_MAX = 10, 100
@@ -18,7 +22,20 @@ VERSIONS = (
     ("CUDA", "version", "cuda_version"),
     ("graphs", "how CUDA graphs were traced", "graph_trace_mode"),
 )
+SOL_COLUMNS = (
+    ("SOL % datasheet", "datasheet", "sol_pct"),
+    ("SOL % measured", "measured", "sol_measured_pct"),
+)
+_LIST, _NUMBERS = re.compile(r"\[([\d, ]*)\]"), re.compile(r"[\[\]\d, ]+")
 NAME_LIMIT, LONG_LIMIT, SHAPE_LIMIT = 64, 160, 56
+
+
+class Shown(Enum):
+    """When a column is worth its room."""
+
+    ALWAYS = "always"
+    FILLED = "when a cell holds something that is known"
+    VARIED = "when two rows differ"
 
 
 @dataclass(frozen=True)
@@ -32,12 +49,14 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """Head, explanation, and the cell of a row. Numbers are aligned right."""
+    """Head, explanation, and the cell of a row. Numbers are aligned right; `role` names the column to the style."""
 
     head: str
     tip: str
     cell: Callable[[Row], Cell]
     is_number: bool = False
+    shown: Shown = Shown.ALWAYS
+    role: str = ""
 
 
 @dataclass(frozen=True)
@@ -51,9 +70,19 @@ class Grid:
 
 
 def grid(table: pa.Table, columns: Sequence[Column], query: str, limit: int = 1_000_000) -> Grid:
-    """Format the first `limit` rows of a table."""
-    rows = tuple(tuple(column.cell(row) for column in columns) for row in rows_of(table.slice(0, limit)))
-    return Grid(tuple(columns), rows, query, max(0, table.num_rows - limit))
+    """Format the first `limit` rows of a table; columns that would say nothing are left out."""
+    rows = rows_of(table.slice(0, limit))
+    cells = {column: [column.cell(row) for row in rows] for column in columns}
+    kept = tuple(column for column in columns if _is_worth_its_room(column.shown, cells[column]))
+    lines = tuple(tuple(cells[column][index] for column in kept) for index in range(len(rows)))
+    return Grid(kept, lines, query, max(0, table.num_rows - limit))
+
+
+def _is_worth_its_room(shown: Shown, cells: Sequence[Cell]) -> bool:
+    texts = {cell.text for cell in cells}
+    if shown is Shown.FILLED:
+        return bool(texts - {"", units.UNKNOWN})
+    return shown is Shown.ALWAYS or len(texts) > 1
 
 
 def operator_grid(view: View, limit: int) -> Grid:
@@ -61,18 +90,22 @@ def operator_grid(view: View, limit: int) -> Grid:
     per = "per step" if view.has_steps else "in window"
     columns = (
         _count("#", "rank by recoverable time", "position"),
-        Column("operator", "name in the workload; shapes and dtype of its calls beneath", _operator_cell),
-        _plain("direction", "forward, backward or update", "direction"),
+        Column("operator", "name in the workload; shapes and dtype of its calls beneath", _operator_cell, role="name"),
+        _filled(_plain("direction", "forward, backward or update", "direction")),
         _count("calls", "executions of the operator, all steps and GPUs", "call_count"),
-        _number("recoverable ms", "time above the ceiling", "recoverable_per_step_ns", units.milliseconds),
-        Column("why", "derived from the numbers of the row", lambda row: Cell(units.plain(_text(row, "why")))),
+        _filled(_number("recoverable ms", "time above the ceiling", "recoverable_per_step_ns", units.milliseconds)),
+        Column(
+            "why", "derived from the numbers of the row", lambda row: Cell(units.plain(_text(row, "why"))), role="why"
+        ),
         _number(f"ms {per}", "GPU time of one GPU, overlap shared", "ns_per_step", units.milliseconds),
         _number("share %", "of the GPU time of the phase", "share_pct", units.percent_number),
-        _number("TFLOP/s", "achieved while busy", "flop_per_s", units.teras),
-        _number("TB/s", "achieved while busy", "bytes_per_s", units.teras),
-        Column("bound", "what the ideal time is made of", _bound_cell),
-        _number("SOL % datasheet", "ideal over busy time at the datasheet ceiling", "sol_pct", units.percent_number),
-        _number("SOL % measured", "the same at the measured ceiling", "sol_measured_pct", units.percent_number),
+        _filled(_number("TFLOP/s", "achieved while busy", "flop_per_s", units.teras)),
+        _filled(_number("TB/s", "achieved while busy", "bytes_per_s", units.teras)),
+        _filled(Column("bound", "what the ideal time is made of", _bound_cell)),
+        *(
+            _filled(_number(head, f"ideal over busy time at the {kind} ceiling", column, units.percent_number))
+            for head, kind, column in SOL_COLUMNS
+        ),
     )
     return grid(view.operators, columns, "report_operators", limit)
 
@@ -80,7 +113,9 @@ def operator_grid(view: View, limit: int) -> Grid:
 def gap_grid(view: View) -> Grid:
     """Idle time by cause and by the CUDA call that was open."""
     columns = (
-        _plain("cause", "launch: not launched yet; sync: the host waited; other: queued already", "cause"),
+        Column(
+            "cause", "what the GPU waited for", lambda row: Cell(CAUSES.get(_text(row, "cause"), _text(row, "cause")))
+        ),
         Column("CUDA call in the gap", "what the host did", lambda row: _name(row, "api_name", "none")),
         _count("gaps", "number", "gap_count"),
         _number("total ms", "all steps and GPUs", "total_ns", units.milliseconds),
@@ -121,9 +156,9 @@ def ledger_device_grid(view: View) -> Grid:
 def kernel_grid(table: pa.Table) -> Grid:
     """Kernels by time."""
     columns = (
-        _plain("trace", "", "trace_id"),
-        Column("kernel", "short name; full name beneath", _kernel_cell),
-        _plain("class", "", "kernel_class"),
+        _varied(_plain("trace", "", "trace_id")),
+        Column("kernel", "short name; full name beneath", _kernel_cell, role="name"),
+        _filled(_plain("class", "", "kernel_class")),
         _plain("grid", "blocks", "grid"),
         _plain("block", "threads", "block"),
         _count("count", "executions", "count"),
@@ -134,17 +169,17 @@ def kernel_grid(table: pa.Table) -> Grid:
     return grid(table, columns, "report_kernels")
 
 
-def uncovered_grid(table: pa.Table) -> Grid:
+def uncovered_grid(table: pa.Table, limit: int) -> Grid:
     """What has no operator or no cost."""
     columns = (
-        _plain("trace", "", "trace_id"),
+        _varied(_plain("trace", "", "trace_id")),
         _plain("missing", "an operator for a kernel, or a cost for an operator", "missing"),
-        Column("name", "kernel or operator", lambda row: _name(row, "name", "")),
-        _plain("direction", "", "direction"),
+        Column("name", "kernel or operator", lambda row: _name(row, "name", ""), role="name"),
+        _filled(_plain("direction", "", "direction")),
         _number("busy ms", "", "busy_ns", units.milliseconds),
         Column("reason", "", lambda row: Cell(units.plain(_text(row, "reason")))),
     )
-    return grid(table, columns, "report_uncovered")
+    return grid(table, columns, "report_uncovered", limit)
 
 
 def warning_grid(table: pa.Table) -> Grid:
@@ -162,10 +197,10 @@ def warning_grid(table: pa.Table) -> Grid:
 def roof_grid(table: pa.Table) -> Grid:
     """Ceilings with their sources."""
     columns = (
-        Column("GPU", "", lambda row: Cell(units.plain(_text(row, "device_name")))),
+        _varied(Column("GPU", "", lambda row: Cell(units.plain(_text(row, "device_name"))))),
         _plain("dtype", "bytes: memory bandwidth", "dtype"),
         _plain("kind", "", "kind"),
-        _plain("condition", "", "condition"),
+        _filled(_plain("condition", "", "condition")),
         Column("ceiling", "dense", _ceiling_cell, is_number=True),
         Column("source", "", lambda row: Cell(units.plain(_text(row, "source"), 240))),
     )
@@ -177,7 +212,7 @@ def trace_grid(table: pa.Table) -> Grid:
     columns = (
         _plain("trace", "", "trace_id"),
         Column("file", "", lambda row: _name(row, "source_file", "unknown")),
-        _plain("rank", "", "rank"),
+        _filled(_plain("rank", "", "rank")),
         *(Column(head, tip, partial(_or_unknown, column)) for head, tip, column in VERSIONS),
         _number("captured", "length of the capture", "duration_ns", units.duration),
         Column("GPU", "", lambda row: Cell(units.plain(_text(row, "device_name") or None))),
@@ -189,10 +224,19 @@ def trace_grid(table: pa.Table) -> Grid:
 
 
 def _operator_cell(row: Row) -> Cell:
-    shapes = _text(row, "shapes") or _several(row, "shape_count", "shape")
+    shapes = _shapes(_text(row, "shapes")) or _several(row, "shape_count", "shape")
     dtype = _text(row, "dtype") or _several(row, "dtype_count", "dtype")
     note = " · ".join(units.plain(part, SHAPE_LIMIT) for part in (dtype, shapes) if part)
     return Cell(units.plain(_text(row, "operator"), NAME_LIMIT), note, is_name=True)
+
+
+def _shapes(text: str) -> str:
+    """'2 of 16384x4096, 4096': the shapes of the tensors, those of scalars and of absent arguments left out."""
+    if not _NUMBERS.fullmatch(text):
+        return text
+    tensors = [re.sub(r",\s*", "x", inner.strip()) for inner in _LIST.findall(text) if inner.strip()]
+    runs = [(shape, len(list(alike))) for shape, alike in groupby(tensors)]
+    return ", ".join(f"{count} of {shape}" if count > 1 else shape for shape, count in runs)
 
 
 def _bound_cell(row: Row) -> Cell:
@@ -232,6 +276,14 @@ def _plain(head: str, tip: str, column: str) -> Column:
 
 def _number(head: str, tip: str, column: str, show: Callable[[float | None], str]) -> Column:
     return Column(head, tip, lambda row: Cell(show(_float(row, column))), is_number=True)
+
+
+def _filled(column: Column) -> Column:
+    return replace(column, shown=Shown.FILLED)
+
+
+def _varied(column: Column) -> Column:
+    return replace(column, shown=Shown.VARIED)
 
 
 def _count(head: str, tip: str, column: str) -> Column:

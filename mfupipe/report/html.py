@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -22,6 +23,12 @@ def html_page(page: Page, pictures: Mapping[str, bytes]) -> str:
     return _template().render(page=page, headline=headline_of(page), pictures=embedded, style=style)
 
 
+def _breakable(name: str) -> Markup:
+    """A name that a narrow column breaks after `_`, `.` or `::`, not within a word."""
+    parts = re.split(r"(?<=[_.])(?=[^_.])|(?<=::)", name)
+    return Markup("<wbr>").join(parts)  # joining escapes the parts
+
+
 @cache
 def _template() -> Template:
     environment = Environment(
@@ -31,4 +38,5 @@ def _template() -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["breakable"] = _breakable
     return environment.get_template("report.html.j2")

@@ -23,20 +23,22 @@ def markdown_page(page: Page, pictures: Iterable[str]) -> str:
     for section in page.sections:
         blocks += _section_blocks(section, names, page.sections[0])
     blocks += [f"- {text(line)}" for line in page.also]
-    blocks += ["## Warnings", *(_table(page.warnings) if page.warnings.rows else ["None."])]
+    blocks += ["## Warnings", *_table(page.warnings)] if page.warnings.rows else []
     if page.uncovered.rows:
-        blocks += _details("What has no operator or no cost", page.uncovered)
+        blocks += _details("What has no operator or no cost", page.all_uncovered)
     if page.kernels.rows:
         blocks += _details("The kernels with most time", page.kernels)
     blocks += ["## Conditions", *(f"- {text(fact.name)}: {code(fact.value)}" for fact in page.conditions)]
-    blocks += [*_table(page.traces), *_details("Ceilings and their sources", page.roofs)]
+    blocks += _table(page.traces)
+    blocks += _details("Ceilings and their sources", page.all_roofs) if page.all_roofs.rows else []
     blocks.append("All tables with raw values: `report.json`. The SQL behind each: `report.html`.")
     return _within_limit(blocks)
 
 
 def summary(page: Page) -> str:
     """At most twelve lines: a marker, by which a bot finds its own comment, the finding, its basis, where to look."""
-    lines = [MARKER, f"**{text(headline_of(page))}**", ""]
+    alarms = "".join(f"**Error: {text(alarm.message)}** {text(alarm.hint)}<br>" for alarm in page.alarms)
+    lines = [MARKER, f"{alarms}**{text(headline_of(page))}**", ""]
     if page.sections:
         first = page.sections[0]
         lines += [text(" · ".join(first.basis)), ""]
@@ -76,7 +78,7 @@ def _section_blocks(section: Section, pictures: set[str], first: Section) -> lis
     for name in ("operators", "roofline", "steps"):
         blocks += _picture(name, suffix, pictures)
     if section.gaps.rows:
-        blocks += _details("Idle time of the GPU by cause", section.gaps)
+        blocks += _details(section.idle_title, section.gaps)
     if section.ledger_devices.rows:
         blocks += _details("Ledger of each GPU", section.ledger_devices)
     return blocks

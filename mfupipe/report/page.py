@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mfupipe import units
+from mfupipe import phrases, units
 from mfupipe.headers import Query
 from mfupipe.report import findings, grids
 from mfupipe.report.context import Condition, ReportContext
@@ -13,6 +13,7 @@ from mfupipe.report.reader import TABLE_NAMES, ReportTables, report_query
 from mfupipe.report.views import Row, View, rows_of, views_of
 
 VIEWS_SHOWN = 4
+LEAST_COSTED_PCT = 50  # as report_operators rates an operator only when half of its time has a cost
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,14 @@ class Tile:
     label: str
     value: str
     note: str
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """An error in the data, as it stands above the headline."""
+
+    message: str
+    hint: str
 
 
 @dataclass(frozen=True)
@@ -55,6 +64,7 @@ class Section:
     operators_title: str
     operators: Grid
     all_operators: Grid
+    idle_title: str
     gaps: Grid
     steps: Grid
     ledger_devices: Grid
@@ -68,11 +78,14 @@ class Page:
     title: str
     sections: tuple[Section, ...]
     also: tuple[str, ...]
+    alarms: tuple[Alarm, ...]
     warning_words: str
     warnings: Grid
     kernels: Grid
     uncovered: Grid
+    all_uncovered: Grid
     roofs: Grid
+    all_roofs: Grid
     traces: Grid
     conditions: tuple[Condition, ...]
     queries: tuple[Query, ...]
@@ -85,11 +98,14 @@ def page_of(tables: ReportTables, context: ReportContext) -> Page:
         title=units.plain(context.run_name),
         sections=tuple(_section(view) for view in views[:VIEWS_SHOWN]),
         also=tuple(f"{findings.phase_name(view)}: {findings.finding(view)}" for view in views[VIEWS_SHOWN:]),
+        alarms=_alarms(rows_of(tables.warnings)),
         warning_words=_warning_words(rows_of(tables.warnings)),
         warnings=grids.warning_grid(tables.warnings),
         kernels=grids.kernel_grid(tables.kernels),
-        uncovered=grids.uncovered_grid(tables.uncovered),
-        roofs=grids.roof_grid(tables.roofs),
+        uncovered=grids.uncovered_grid(tables.uncovered, grids.OPERATORS_SHOWN),
+        all_uncovered=grids.uncovered_grid(tables.uncovered, tables.uncovered.num_rows),
+        roofs=grids.roof_grid(tables.roofs.filter(tables.roofs["is_used"])),
+        all_roofs=grids.roof_grid(tables.roofs),
         traces=grids.trace_grid(tables.traces),
         conditions=_conditions(context),
         queries=tuple(report_query(table) for table in TABLE_NAMES),
@@ -118,6 +134,7 @@ def _section(view: View) -> Section:
         operators_title=findings.operators_title(view),
         operators=grids.operator_grid(view, grids.OPERATORS_SHOWN),
         all_operators=grids.operator_grid(view, grids.OPERATORS_MAX),
+        idle_title=findings.idle_title(view),
         gaps=grids.gap_grid(view),
         steps=grids.step_grid(view),
         ledger_devices=grids.ledger_device_grid(view),
@@ -132,7 +149,7 @@ def _ledger_line(row: Row, length: float) -> LedgerLine:
         family=str(row["family"]),
         meaning=str(row["meaning"]),
         points=units.points(_float(row, "pct")),
-        time=units.duration(_float(row, "ns_per_step")),
+        time=phrases.short_time(_float(row, "ns_per_step")),
         start=100 * start / length,
         width=100 * (end - start) / length,
         is_gain=_float(row, "pct") < 0,
@@ -161,7 +178,8 @@ def _time_tile(view: View) -> Tile:
 def _model_tiles(view: View) -> list[Tile]:
     mfu, hfu, mbu = (units.percent(view.number(f"{name}_pct")) for name in ("mfu", "hfu", "mbu"))
     if view.text("lead") == "no_peak":
-        return [Tile("Achieved", units.flop_rate(view.number("model_flop_per_s")), "no peak known: no MFU")]
+        rate = view.number("model_flop_per_s")
+        return [Tile("Achieved", units.flop_rate(rate or None), "no peak known: no MFU")]
     if not view.has_steps:
         return []
     if view.text("lead") == "no_flop":
@@ -175,6 +193,9 @@ def _sol_tile(view: View) -> Tile:
     measured, datasheet = view.number("sol_measured_pct"), view.number("sol_pct")
     if measured is None and datasheet is None:
         return Tile("Speed of light", units.UNKNOWN, "no cost or no ceiling known")
+    if (view.number("costed_pct") or 0.0) < LEAST_COSTED_PCT:
+        costed = units.percent(view.number("costed_pct"))
+        return Tile("Speed of light", units.UNKNOWN, f"only {costed} of busy time has a cost")
     # A ratio over a part of the work must say how small the part is.
     part = f"; of {units.percent(view.number('costed_pct'))} of busy time" if view.head["is_lower_bound"] else ""
     if measured is None:
@@ -188,15 +209,28 @@ def _notes(view: View) -> list[str]:
     if view.text("lead") == "mbu":
         notes.append("MBU leads because all bytes at full bandwidth take longer than all FLOP at peak.")
     if not view.has_steps:
-        rule = units.plain(view.text("step_rule") or "none")
-        notes.append(f"No step was found (rule: {rule}), so there is no MFU.")
-        notes.append("Times are those of the busy window, from the first to the last execution.")
+        notes.append(
+            "No step was found, so there is no MFU; times are those of the busy window, from the first to the last "
+            "execution. Name the steps with --step-range REGEX, or annotate them: mfupipe.annotate.step()."
+        )
+    if view.text("lead") == "no_flop":
+        notes.append("No operator with a known cost has FLOP: give shapes or declare costs, or state --step-flop.")
     if view.head["is_lower_bound"] and view.text("lead") in ("mfu", "mbu"):
         costed = units.percent(view.number("costed_pct"))
         notes.append(f"Only {costed} of the busy time has a cost: MFU is at least this.")
     if view.text("lead") == "no_peak":
         notes.append("No peak is known for this GPU: rates are shown, percentages of a peak are not.")
     return notes
+
+
+def _alarms(rows: list[Row]) -> tuple[Alarm, ...]:
+    """Errors, each once, however many traces have it."""
+    found = (
+        Alarm(units.plain(str(row["message"]), 400), units.plain(str(row["hint"] or ""), 400) if row["hint"] else "")
+        for row in rows
+        if row["severity"] == "error"
+    )
+    return tuple(dict.fromkeys(found))
 
 
 def _warning_words(rows: list[Row]) -> str:

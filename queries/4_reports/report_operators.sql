@@ -87,7 +87,7 @@ SELECT
     bytes * 1e9 / nullif(rated_ns, 0) AS bytes_per_s,
     if(rated_ns > 0, nullif(flop, 0) / nullif(bytes, 0), NULL) AS flop_per_byte,
     100.0 * ideal_ns / nullif(rated_ns, 0) AS sol_pct, 100.0 * ideal_measured_ns / nullif(rated_ns, 0) AS sol_measured_pct,
-    bound,
+    if(rated_ns > 0, bound, NULL) AS bound,
     CASE
         WHEN rated_ns IS NULL AND operator = '(unattributed)' THEN 'no range at the launch'
         WHEN rated_ns IS NULL AND operator IN ('(library)', '(step)') THEN 'only library or step ranges at the launch'
@@ -100,10 +100,10 @@ SELECT
         -- Launch and drain take a few us.
         WHEN best_ideal_ns < 5000.0 * kernel_count
             THEN printf('latency floor: %.1f us or less a kernel', greatest(best_ideal_ns / kernel_count, 100) / 1e3)
-        WHEN bound = 'memory' AND kernel_count >= 3 * call_count
+        WHEN rated.bound = 'memory' AND kernel_count >= 3 * call_count
             THEN printf('memory bound, %.0f kernels a call: fuse', kernel_count / call_count)
-        WHEN bound = 'memory' THEN 'memory bound, below the bandwidth roof'
-        WHEN bound = 'compute' THEN 'compute bound, below the FLOP roof'
+        WHEN rated.bound = 'memory' THEN 'memory bound, below the bandwidth roof'
+        WHEN rated.bound = 'compute' THEN 'compute bound, below the FLOP roof'
         ELSE 'calls differ in what binds them'
     END AS why
 FROM rated

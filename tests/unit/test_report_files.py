@@ -17,9 +17,10 @@ import duckdb
 import pytest
 from markdown_it import MarkdownIt
 
-from mfupipe import report
+from mfupipe import phrases, report
 from mfupipe.errors import EnvironmentProblem
-from mfupipe.report import markdown
+from mfupipe.paths import QUERIES
+from mfupipe.report import grids, markdown
 from mfupipe.report.context import Condition, ReportContext
 from mfupipe.report.reader import TABLE_NAMES
 from mfupipe.units import plain
@@ -27,7 +28,7 @@ from tests.unit import report_database as fixtures
 
 Make = Callable[[], duckdb.DuckDBPyConnection]
 CONTEXT = ReportContext("layer <b>", "0.1.0", "mfupipe profile layer -o run", (Condition("git commit", "1f3c9e2"),))
-VOID = {"meta", "img", "br"}
+VOID = {"meta", "img", "br", "wbr"}
 EVERY = [fixtures.training, fixtures.serving, fixtures.without_steps, fixtures.unknown_gpu, fixtures.without_kernels]
 
 
@@ -118,7 +119,7 @@ def test_first_screen_holds_finding_basis_numbers_ledger_and_operators_in_this_o
         "33.3 ms per step, MFU 65.2 %: 15.4 points lost to memory-bound operators, 9.9 to kernel inefficiency",
         "bf16 dense datasheet peak 989 TFLOP/s, bandwidth 4.80 TB/s",
         "n = 2 steps, spread 0.8 %",
-        "step rule: dialect: step N",
+        "steps by rule dialect: step N step 0..step 2",
         "Step time",
         "HFU 66.3 %",
         "of busy time; 96.8 % has a cost",
@@ -126,7 +127,7 @@ def test_first_screen_holds_finding_basis_numbers_ledger_and_operators_in_this_o
         "the sum is 100.0",
         "aten::_scaled_dot_product_cudnn_attention",
         "SOL above 100: data in L2, or a wrong count",
-        "Idle time of the GPU by cause",
+        "GPU idle 5.8 % of one step; 72.2 % of that waiting for a launch during cudaLaunchKernel",
         "profile more steps: --steps 20",
         "1f3c9e2",
         "-- report_headline",
@@ -149,7 +150,7 @@ def test_bytes_bind_means_mbu_leads_and_phases_stay_apart(written: Write) -> Non
 def test_without_steps_the_page_shows_operators_and_the_window_but_no_mfu(written: Write) -> None:
     shown = written(fixtures.without_steps)
     page, text = shown.page, shown.markdown
-    assert "No step was found (rule: none), so there is no MFU." in page.text
+    assert "No step was found, so there is no MFU" in page.text and "step rule" not in text
     assert "Points of the busy window" in page.text and "aten::addmm" in page.text
     assert "MFU" not in text.splitlines()[1]
     assert shown.pictures == {"ledger.png", "operators.png", "roofline.png"}
@@ -186,6 +187,61 @@ def test_without_kernels_the_page_says_what_is_missing(written: Write) -> None:
     page, text = shown.page, shown.markdown
     assert "No GPU work in this trace" in page.text and "capture with --trace=cuda,nvtx" in page.text
     assert not shown.pictures and "no_kernel_data" in text.replace("\\", "")
+
+
+def test_errors_in_the_data_stand_above_the_headline_with_what_to_do(written: Write, tmp_path: Path) -> None:
+    connection = fixtures.training()
+    fixtures.insert(connection, "warnings", trace_id=0, code="events_dropped", severity="error", count=3,
+                    message="nsys dropped <3> events", hint="capture fewer steps")  # fmt: skip
+    files = report.write_report(connection, tmp_path, context=CONTEXT)
+    page = Reader(files.html.read_text(encoding="utf-8")).text
+    shown = page[page.index("1 error, 1 warning") :]
+    assert shown.index("nsys dropped <3> events") < shown.index("capture fewer steps") < shown.index("33.3 ms per step")
+    lines = files.markdown.read_text(encoding="utf-8").splitlines()
+    assert lines[1].startswith("**Error: nsys dropped &lt;3&gt; events** capture fewer steps<br>**33.3 ms per step")
+    assert "Error: " not in written(fixtures.training).markdown
+
+
+def test_sections_and_columns_that_would_say_nothing_are_left_out(written: Write) -> None:
+    empty, unknown = written(fixtures.without_kernels).page.text, written(fixtures.unknown_gpu)
+    for head in ("What has no operator or no cost", "Ceilings", "Kernels", "Idle time"):
+        assert head not in empty.split("The SQL behind")[0]
+    tables = unknown.markdown.split("## Warnings")[0]
+    assert " TFLOP/s |" in tables and "SOL %" not in tables
+    assert "recoverable ms" not in tables
+
+
+def test_titles_state_where_the_time_is_when_nothing_can_be_rated(written: Write) -> None:
+    text = written(fixtures.unknown_gpu).page.text
+    assert "aten::mm takes 27.0 ms of one step, 100.0 % of the operators' time; no peak is known to rate any" in text
+    connection = fixtures.training()
+    connection.execute("UPDATE operators SET costed_busy_ns = costed_busy_ns / 100, recoverable_ns = 5")
+    lines = report.headline(connection)
+    assert not any("recoverable" in line for line in lines)
+
+
+def test_shapes_are_written_as_products() -> None:
+    assert grids._shapes("[[8, 32, 2048, 128], [8, 32, 2048, 128], [], []]") == "2 of 8x32x2048x128"
+    assert grids._shapes("[[16384, 4096], [4096], []]") == "16384x4096, 4096"
+    assert grids._shapes("[[8], <b>]") == "[[8], <b>]"
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ("step_number", "steps by range names step0..step2"),
+        ("none", "no step found"),
+        ("new", "steps by rule new step0..step2"),
+    ],
+)
+def test_a_step_rule_reads_as_words(rule: str, words: str) -> None:
+    assert phrases.step_rule(rule, "step0", "step2") == words
+
+
+def test_every_step_rule_of_the_queries_has_words() -> None:
+    marks = (QUERIES / "2_attribution" / "_step_messages.sql").read_text(encoding="utf-8")
+    named = re.search(r"--   rule VARCHAR - (.*)", marks)
+    assert named and set(re.split(r", | or ", named[1])) | {"repetition"} == set(phrases.STEP_RULES)
 
 
 def test_hostile_names_arrive_as_text(written: Write) -> None:

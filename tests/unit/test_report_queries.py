@@ -116,6 +116,16 @@ def test_a_cost_for_a_sliver_of_the_time_neither_ranks_nor_explains_an_operator(
     names = [row["operator"] for row in found]
     assert names[6:8] == ["conv1:Conv2d", "my_ext::rotary"]  # among those without a cost, by time
     assert found[6]["why"] == "98 % of its time has no cost model"
+    unknown = ("flop_per_s", "bytes_per_s", "flop_per_byte", "sol_pct", "sol_measured_pct", "recoverable_per_step_ns")
+    assert {found[6][column] for column in unknown} == {None}
+
+
+def test_what_has_no_operator_is_not_listed_again_as_without_cost() -> None:
+    connection = fixtures.training()
+    for name in ("(unattributed)", "(step)", "(library)"):
+        fixtures.insert(connection, "uncosted", trace_id=0, operator=name, direction="", busy_ns=5, reason="no shapes")
+    fixtures.insert(connection, "uncosted", trace_id=0, operator="copies only", direction="", busy_ns=0, reason="none")
+    assert [row["name"] for row in rows(connection, "uncovered")] == ["my_ext::rotary", "memset"]
 
 
 def test_every_row_says_why() -> None:
@@ -177,6 +187,12 @@ def test_gaps_are_summed_by_cause_and_call_and_keep_their_phase() -> None:
     assert (first["cause"], first["api_name"], first["gap_count"]) == ("launch", "cudaLaunchKernel", 2)
     assert (first["total_ns"], first["longest_ns"], first["median_ns"]) == (2_794_000, 1_894_000, 1_397_000.0)
     assert {row["phase"] for row in rows(fixtures.serving(), "gaps")} == {"decode"}
+
+
+def test_versions_of_a_cuda_call_are_one_call() -> None:
+    connection = fixtures.training()
+    connection.execute("UPDATE gaps SET api_name = 'cudaLaunchKernel_v7000' WHERE gap_ns = 900000")
+    assert rows(connection, "gaps")[0]["gap_count"] == 2
 
 
 def test_only_roofs_of_dtypes_in_use_are_marked() -> None:

@@ -18,12 +18,15 @@ LEVELS = (
     {"pipeline"},
     {"profile", "ingest", "warehouse", "report", "doctor", "calibrate"},
     {"figures"},
+    {"figure_roofline"},
+    {"figure_canvas"},
     {"figure_labels"},
+    {"phrases"},
     {"annotate_torch", "measure"},
     {"annotate"},
     {"emitters", "torch_calls", "headers"},
     {"costs", "devices"},
-    {"run", "units", "paths", "inject"},
+    {"run", "units", "paths", "inject", "nsys_places"},
     {"errors"},
 )
 # Stages do not import each other; doctor is a look at what profile needs.
