@@ -157,9 +157,10 @@ def _unrated(view: View) -> str:
     """Why there is nothing to recover."""
     if _rated(view):
         return "all rated operators are at their ceiling"
-    if not any(row["bytes_per_s"] or row["flop_per_s"] for row in rows_of(view.operators)):
+    if not view.number("costed_pct"):
         return "no operator has a cost, so none is rated"
-    no_peak = view.number("reference_flop_per_s") is None
+    has_rates = any(row["bytes_per_s"] or row["flop_per_s"] for row in rows_of(view.operators))
+    no_peak = has_rates and view.number("reference_flop_per_s") is None
     return "no peak is known to rate any" if no_peak else "too little has a cost to rate any"
 
 
