@@ -64,8 +64,9 @@ summaries AS (
             WHEN coalesce(executions.execution_count, 0) = 0 THEN 'no_gpu_work'
             WHEN coalesce(run_summary.step_count, 0) = 0 THEN 'no_step'
             WHEN run_summary.reference_flop_per_s IS NULL THEN 'no_peak'
-            -- Bytes bind when all of them need longer at full bandwidth than all FLOP at peak: known only with all costs.
-            WHEN run_summary.mbu_pct > coalesce(run_summary.mfu_pct, 0) AND run_summary.costed_pct >= 95 THEN 'mbu'
+            -- Bytes bind when all of them need longer at full bandwidth than all FLOP at the peaks of their dtypes: known only
+            -- with all costs.
+            WHEN run_summary.bound = 'memory' AND run_summary.costed_pct >= 95 THEN 'mbu'
             WHEN run_summary.mfu_pct > 0 THEN 'mfu'
             ELSE 'no_flop'
         END AS lead
