@@ -105,7 +105,7 @@ def _log_limits(axes: Axes, rows: Sequence[Row], roofs: Sequence[Row]) -> None:
     axes.set_yscale("log")
     # Both roofs and the ridge between them stay in sight, wherever the points lie, and there is room for their texts.
     left, low, top = min(min(intensities) / 4, ridge / 30), min(rates) / 4, max([*rates, *tops])
-    low = min(low, top / 30)
+    low = min(low, max(tops, default=top) / 30)
     axes.set_xlim(left, max(5 * max(intensities), ridge * (ridge / left) ** ROOM_RIGHT))
     axes.set_ylim(low, top * (top / low) ** ROOM_ABOVE)
     axes.yaxis.set_major_formatter(lambda value, _: units.decade(value, "FLOP/s"))
@@ -119,7 +119,7 @@ def _draw_roofs(axes: Axes, roofs: Sequence[Row]) -> None:
     tops = [number(row, "flop_per_s") for row in roofs if row["flop_per_s"] is not None]
     for row in roofs:
         flop, bandwidth = known(row, "flop_per_s"), known(row, "bytes_per_s")
-        if flop is not None:
+        if flop is not None and flop > low:
             start = max(left, flop / max(bandwidths)) if bandwidths else left
             axes.plot([start, right], [flop, flop], _roof_style(row), color=INK, linewidth=1.0)
         elif bandwidth is not None:

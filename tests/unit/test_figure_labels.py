@@ -173,7 +173,7 @@ cluster = st.tuples(
 )
 
 
-@settings(max_examples=12, deadline=None, derandomize=True, phases=[Phase.generate])
+@settings(max_examples=30, deadline=None, derandomize=True, phases=[Phase.generate])
 @given(clusters=st.lists(cluster, min_size=1, max_size=2), data=st.data())
 def test_nothing_overlaps_in_dense_clusters_and_what_has_no_number_is_counted(
     clusters: list[Cluster], data: st.DataObject
@@ -190,6 +190,13 @@ def test_nothing_overlaps_in_dense_clusters_and_what_has_no_number_is_counted(
     assert said == ([f"{missing} point{'' if missing == 1 else 's'} without a number"] if missing else [])
     named = [line for line in key_of(figure) if line in numbers_of(figure)]
     assert len(named) == len(numbers_of(figure))
+
+
+def test_roofs_stay_in_sight_below_points_that_no_roof_explains() -> None:
+    figure = figures.roofline(operators([(1.0, 1e16, 1e6), (1.0, 3e16, 1e5)]), roofs(), WORDS)
+    axes: Any = figure.axes[0]
+    assert faults(figure) == [] and axes.get_ylim()[0] < 66.9e12
+    assert all(line.get_ydata()[-1] > axes.get_ylim()[0] for line in axes.lines)
 
 
 def test_the_measurement_finds_a_label_on_a_roof_a_point_and_a_label(demo: Figure) -> None:
