@@ -207,7 +207,7 @@ def _sol_tile(view: View) -> Tile:
 def _notes(view: View) -> list[str]:
     notes = []
     if view.text("lead") == "mbu":
-        notes.append("MBU leads because all bytes at full bandwidth take longer than all FLOP at the peaks of their dtypes.")
+        notes.append("MBU leads: all bytes at full bandwidth take longer than all FLOP at the peaks of their dtypes.")
     if not view.has_steps:
         notes.append(
             "No step was found, so there is no MFU; times are those of the busy window, from the first to the last "
