@@ -41,8 +41,8 @@ CREATE TABLE run_summary (trace_id BIGINT, phase VARCHAR, workload VARCHAR, vari
     traced_step_ns DOUBLE, untraced_step_ns DOUBLE, untraced_n BIGINT, step_median_ns DOUBLE, step_p95_ns DOUBLE,
     step_spread_pct DOUBLE, busy_pct DOUBLE, reference_dtype VARCHAR, reference_flop_per_s DOUBLE,
     bandwidth_bytes_per_s DOUBLE, ceiling_kind VARCHAR, flop_convention VARCHAR, cost_source VARCHAR,
-    model_flop DOUBLE, mfu_pct DOUBLE, hfu_pct DOUBLE, mbu_pct DOUBLE, bound VARCHAR, sol_pct DOUBLE, sol_measured_pct DOUBLE,
-    attributed_pct DOUBLE, costed_pct DOUBLE, items_per_s DOUBLE, energy_j_per_step DOUBLE,
+    model_flop DOUBLE, mfu_pct DOUBLE, hfu_pct DOUBLE, mbu_pct DOUBLE, bound VARCHAR, sol_pct DOUBLE,
+    sol_measured_pct DOUBLE, attributed_pct DOUBLE, costed_pct DOUBLE, items_per_s DOUBLE, energy_j_per_step DOUBLE,
     profiler_overhead_pct DOUBLE, sm_clock_hz DOUBLE, window_ns DOUBLE, window_rule VARCHAR);
 CREATE TABLE warnings (trace_id BIGINT, code VARCHAR, severity VARCHAR, count BIGINT, message VARCHAR, hint VARCHAR);
 """
@@ -150,8 +150,8 @@ def add_summary(database: duckdb.DuckDBPyConnection, **more: Value) -> None:
         "traced_step_ns": 33.262 * MS, "step_median_ns": 33.262 * MS, "step_p95_ns": 33.4 * MS, "step_spread_pct": 0.8,
         "busy_pct": 94.2, "reference_dtype": "bf16", "reference_flop_per_s": 989.4e12, "bandwidth_bytes_per_s": 4.8e12,
         "ceiling_kind": "measured", "flop_convention": "matmul 2MNK; attention full; backward 2.0 x forward",
-        "cost_source": "shapes", "model_flop": 21.44e12, "mfu_pct": 65.2, "hfu_pct": 66.3, "mbu_pct": 21.0, "bound": "compute",
-        "sol_pct": 81.3, "sol_measured_pct": 89.9, "attributed_pct": 100.0, "costed_pct": 96.8,
+        "cost_source": "shapes", "model_flop": 21.44e12, "mfu_pct": 65.2, "hfu_pct": 66.3, "mbu_pct": 21.0,
+        "bound": "compute", "sol_pct": 81.3, "sol_measured_pct": 89.9, "attributed_pct": 100.0, "costed_pct": 96.8,
         "window_ns": 66.524 * MS, "window_rule": "measured steps",
     }  # fmt: skip
     insert(database, "run_summary", **(row | more))
@@ -202,8 +202,8 @@ def serving() -> duckdb.DuckDBPyConnection:
         add_trace(database, trace_id, "NVIDIA H200")
     insert(database, "devices", trace_id=0, device_id=1, device_name="NVIDIA H200", sm_count=132, peak_key="H200")
     add_ceilings(database)
-    add_summary(database, phase="decode", step_count=40, step_ns=9.8 * MS, mfu_pct=3.1, mbu_pct=58.4, bound="memory", gpu_count=2,
-                step_median_ns=9.7 * MS, step_p95_ns=11.0 * MS, step_spread_pct=6.1, untraced_step_ns=9.8 * MS,
+    add_summary(database, phase="decode", step_count=40, step_ns=9.8 * MS, mfu_pct=3.1, mbu_pct=58.4,
+                bound="memory", gpu_count=2, step_median_ns=9.7 * MS, step_p95_ns=11.0 * MS, step_spread_pct=6.1, untraced_step_ns=9.8 * MS,
                 untraced_n=40, traced_step_ns=10.1 * MS, profiler_overhead_pct=3.1, items_per_s=408.2)  # fmt: skip
     add_summary(database, phase="prefill", step_count=3, step_ns=51.0 * MS, gpu_count=2)
     add_summary(database, trace_id=1)
