@@ -203,7 +203,8 @@ def serving() -> duckdb.DuckDBPyConnection:
     insert(database, "devices", trace_id=0, device_id=1, device_name="NVIDIA H200", sm_count=132, peak_key="H200")
     add_ceilings(database)
     add_summary(database, phase="decode", step_count=40, step_ns=9.8 * MS, mfu_pct=3.1, mbu_pct=58.4,
-                bound="memory", gpu_count=2, step_median_ns=9.7 * MS, step_p95_ns=11.0 * MS, step_spread_pct=6.1, untraced_step_ns=9.8 * MS,
+                bound="memory", gpu_count=2, step_median_ns=9.7 * MS, step_p95_ns=11.0 * MS, step_spread_pct=6.1,
+                untraced_step_ns=9.8 * MS,
                 untraced_n=40, traced_step_ns=10.1 * MS, profiler_overhead_pct=3.1, items_per_s=408.2)  # fmt: skip
     add_summary(database, phase="prefill", step_count=3, step_ns=51.0 * MS, gpu_count=2)
     add_summary(database, trace_id=1)
