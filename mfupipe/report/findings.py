@@ -7,6 +7,7 @@ from mfupipe.report.views import Row, View, rows_of
 
 NAMED_LOSSES = 2
 SMALLEST_NAMED_PCT = 0.1
+MOST_OVERHEAD_PCT = 5.0
 CAUSES = {"launch": "waiting for a launch", "sync": "after the host waited", "other": "between queued work"}
 
 
@@ -36,10 +37,13 @@ def finding(view: View) -> str:
 def losses(view: View) -> str:
     """The largest losses: '15.4 points lost to memory-bound operators, 9.9 to launch gaps'; '' when there is none.
 
-    Where bytes bind, memory-bound operators are the work itself and no loss.
+    Where bytes bind, memory-bound operators are the work itself and no loss. Where tracing lengthened the step, most of its
+    gaps are the profiler's: they are in the ledger, not in the headline.
     """
     skipped = {"memory_bound"} if view.text("lead") == "mbu" else set()
     ranked = [row for row in rows_of(view.ledger) if row["loss_rank"] is not None and row["component"] not in skipped]
+    if (view.number("profiler_overhead_pct") or 0.0) > MOST_OVERHEAD_PCT:
+        ranked = [row for row in ranked if row["family"] != "idle"]
     ranked = [row for row in ranked if _float(row, "pct") >= SMALLEST_NAMED_PCT]
     named = sorted(ranked, key=lambda row: _float(row, "loss_rank"))[:NAMED_LOSSES]
     texts = [f"{units.points(_float(row, 'pct'))} points {_verb(row)} {row['label']}" for row in named]

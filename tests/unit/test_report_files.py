@@ -325,6 +325,13 @@ def test_terminal_headline_is_plain_text_with_basis_and_where_to_look() -> None:
     assert "\x1b" not in hostile and "\u202e" not in hostile
 
 
+def test_gaps_are_no_finding_where_tracing_lengthened_the_step() -> None:
+    database = fixtures.serving()
+    assert "launch gaps" in report.headline(database)[0]
+    database.execute("UPDATE run_summary SET profiler_overhead_pct = 189")
+    assert "gaps" not in report.headline(database)[0]
+
+
 def test_a_failed_write_leaves_the_earlier_report_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(fixtures.unknown_gpu, tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
