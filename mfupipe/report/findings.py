@@ -37,8 +37,8 @@ def finding(view: View) -> str:
 def losses(view: View) -> str:
     """The largest losses: '15.4 points lost to memory-bound operators, 9.9 to launch gaps'; '' when there is none.
 
-    Where bytes bind, memory-bound operators are the work itself and no loss. Where tracing lengthened the step, most of its
-    gaps are the profiler's: they are in the ledger, not in the headline.
+    Where bytes bind, memory-bound operators are the work itself and no loss. Where tracing lengthened the step, most
+    of its gaps are the profiler's: they are in the ledger, not in the headline.
     """
     skipped = {"memory_bound"} if view.text("lead") == "mbu" else set()
     ranked = [row for row in rows_of(view.ledger) if row["loss_rank"] is not None and row["component"] not in skipped]
