@@ -19,7 +19,7 @@ from mfupipe.warehouse import inputs
 from mfupipe.warehouse.parameters import bound
 
 MEMORY_LIMIT = "800MB"
-SHAPE_COSTS_AFTER = "_messages"
+SHAPE_COSTS_AFTER = "_solved_sizes"
 
 log = logging.getLogger(__name__)
 

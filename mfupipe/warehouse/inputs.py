@@ -235,7 +235,11 @@ def _with_user_peaks(rows: list[dict[str, object]], name: str, peaks: dict[str, 
 
 def create_shape_costs(connection: duckdb.DuckDBPyConnection) -> None:
     """Make _shape_costs: the formula's answer for each distinct (operator, sizes) of the RUN, SHAPE_COSTS_SCHEMA."""
-    wanted = connection.execute("SELECT DISTINCT name, shapes FROM _messages WHERE shapes IS NOT NULL").fetchall()
+    wanted = connection.execute("""
+        SELECT name, shapes FROM _messages WHERE shapes IS NOT NULL
+        UNION
+        SELECT _messages.name, _solved_sizes.sizes FROM _solved_sizes INNER JOIN _messages USING (message_id)
+        """).fetchall()
     rows = [(operator, shapes, costs.shape_cost(operator, shapes)) for operator, shapes in wanted]
     _create(
         connection,

@@ -1,6 +1,6 @@
 -- _message_flags: what a message makes of its range, as bits that the attribution tests.
 -- grain: one row per message
--- reads: _messages, _shape_costs, _step_messages, _names
+-- reads: _messages, _solved_sizes, _shape_costs, _step_messages, _names
 -- columns:
 --   message_id BIGINT - message
 --   name_id INTEGER - name
@@ -25,6 +25,8 @@ SELECT
     + coalesce(_shape_costs.flop > 0, false)::INTEGER * 1024 AS flags
 FROM _messages
 INNER JOIN _names ON _messages.name = _names.name
-LEFT JOIN _shape_costs ON _messages.name = _shape_costs.operator AND _messages.shapes = _shape_costs.shapes
+LEFT JOIN _solved_sizes ON _messages.message_id = _solved_sizes.message_id
+LEFT JOIN _shape_costs
+    ON _messages.name = _shape_costs.operator AND coalesce(_solved_sizes.sizes, _messages.shapes) = _shape_costs.shapes
 LEFT JOIN (SELECT DISTINCT message_id FROM _step_messages WHERE rule = 'mfupipe') AS step_marks
     ON _messages.message_id = step_marks.message_id

@@ -1,6 +1,6 @@
 -- _range_costs: what a costed range declares, or what the sizes of its arguments say.
 -- grain: one row per range that covers an execution
--- reads: _call_works, _nvtx, _messages, _shape_costs
+-- reads: _call_works, _nvtx, _messages, _solved_sizes, _shape_costs
 -- columns:
 --   trace_id BIGINT - capture
 --   range_id BIGINT - range
@@ -38,4 +38,6 @@ SELECT
 FROM covering
 INNER JOIN _nvtx ON covering.trace_id = _nvtx.trace_id AND covering.range_id = _nvtx.range_id
 INNER JOIN _messages ON _nvtx.message_id = _messages.message_id
-LEFT JOIN _shape_costs ON _messages.name = _shape_costs.operator AND _messages.shapes = _shape_costs.shapes
+LEFT JOIN _solved_sizes ON _messages.message_id = _solved_sizes.message_id
+LEFT JOIN _shape_costs
+    ON _messages.name = _shape_costs.operator AND coalesce(_solved_sizes.sizes, _messages.shapes) = _shape_costs.shapes

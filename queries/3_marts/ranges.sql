@@ -1,6 +1,6 @@
 -- ranges: NVTX ranges with what their messages say.
 -- grain: one row per push/pop or start/end range of the capture
--- reads: _nvtx, _texts, _messages, _shape_costs, _range_tree, _names, _step_ranges
+-- reads: _nvtx, _texts, _messages, _solved_sizes, _shape_costs, _range_tree, _names, _step_ranges
 -- stored: view
 -- columns:
 --   trace_id BIGINT - capture
@@ -50,7 +50,9 @@ FROM _nvtx
 CROSS JOIN (SELECT map(list(name_id), list(name)) AS by_id FROM _names) AS names
 LEFT JOIN _texts ON _nvtx.message_id = _texts.message_id
 LEFT JOIN _messages ON _nvtx.message_id = _messages.message_id
-LEFT JOIN _shape_costs ON _messages.name = _shape_costs.operator AND _messages.shapes = _shape_costs.shapes
+LEFT JOIN _solved_sizes ON _messages.message_id = _solved_sizes.message_id
+LEFT JOIN _shape_costs
+    ON _messages.name = _shape_costs.operator AND coalesce(_solved_sizes.sizes, _messages.shapes) = _shape_costs.shapes
 LEFT JOIN _range_tree ON _nvtx.trace_id = _range_tree.trace_id AND _nvtx.range_id = _range_tree.range_id
 LEFT JOIN _step_ranges
     ON
