@@ -3,25 +3,13 @@
 -- output of an enclosing operator (conv2d around cudnn_convolution), that is the same tensor.
 -- A message of several traces is solved only when each of them names the size, and all the same one.
 -- grain: one row per message whose output has one size
--- reads: _nvtx, _messages, _texts
+-- reads: _unsized, _beside_unsized, _messages, _texts
 -- stored: table
 -- columns:
 --   message_id BIGINT - message
 --   sizes VARCHAR - sizes of the arguments, then of the output
-WITH family AS (
-    SELECT
-        _nvtx.trace_id, _nvtx.process_id, _nvtx.thread_id, _nvtx.range_id, _nvtx.start_ns, _nvtx.end_ns, _nvtx.message_id,
-        _messages.op_id
-    FROM _nvtx
-    INNER JOIN _messages ON _nvtx.message_id = _messages.message_id
-    WHERE
-        _messages.op_id IS NOT NULL AND _messages.shapes IS NOT NULL
-        AND regexp_full_match(_messages.name, 'aten::[a-z0-9_]*(conv|pool|upsample)[a-z0-9_]*')
-        AND NOT contains(_messages.name, 'backward')
-),
-
 -- at most four of them lie around one another: conv2d again under autocast, conv2d, convolution, _convolution
-enclosing AS (
+WITH enclosing AS (
     SELECT
         trace_id, process_id, message_id, start_ns, end_ns,
         unnest([0, 1, 2, 3, 4]) AS distance,
@@ -32,19 +20,18 @@ enclosing AS (
             {'op_id': lag(op_id, 3) OVER by_thread, 'end_ns': lag(end_ns, 3) OVER by_thread},
             {'op_id': lag(op_id, 4) OVER by_thread, 'end_ns': lag(end_ns, 4) OVER by_thread}
         ]) AS around
-    FROM family
+    FROM _unsized AS family
     WINDOW by_thread AS (PARTITION BY trace_id, thread_id ORDER BY start_ns, end_ns DESC, range_id)
 ),
 
 readers AS (
     SELECT
-        _nvtx.trace_id, _nvtx.process_id, _nvtx.start_ns,
+        near.trace_id, near.process_id, near.start_ns,
         split_part(_texts.message, ', input_op_ids = ', 2) AS inputs,
         _messages.shapes
-    FROM _nvtx
-    SEMI JOIN family ON _nvtx.trace_id = family.trace_id AND _nvtx.process_id = family.process_id
-    INNER JOIN _messages ON _nvtx.message_id = _messages.message_id
-    INNER JOIN _texts ON _nvtx.message_id = _texts.message_id
+    FROM _beside_unsized AS near
+    INNER JOIN _messages ON near.message_id = _messages.message_id
+    INNER JOIN _texts ON near.message_id = _texts.message_id
     WHERE _messages.shapes IS NOT NULL AND contains(_texts.message, ', input_op_ids = ')
 ),
 
@@ -79,7 +66,7 @@ nearest AS (
 
 spread AS (
     SELECT message_id, count(DISTINCT trace_id) AS traces
-    FROM family
+    FROM _unsized AS family
     GROUP BY message_id
 )
 
