@@ -1,6 +1,6 @@
 -- gpu_executions: everything that a GPU executed, with the operator, range, step and call that it belongs to.
 -- grain: one row per kernel, memcpy, memset or whole-graph execution of the capture
--- reads: _executions, _attributed, _sweep, _paths
+-- reads: _executions, _attributed, _call_ids, _sweep, _paths
 -- columns:
 --   trace_id BIGINT - capture
 --   gpu_execution_id BIGINT - key within the trace
@@ -50,12 +50,7 @@ SELECT
     registers_per_thread, shared_memory_bytes, copied_bytes, _attributed.range_id,
     coalesce(_attributed.range_ids, []) AS range_ids,
     coalesce(_paths.path, []) AS path,
-    min(_executions.gpu_execution_id) OVER (
-        PARTITION BY
-            _executions.trace_id, _executions.process_id, _executions.device_id, operator_range_id, operator, direction,
-            cost_range_id, is_covered, graph_launch_id, step,
-            cost_range_id IS NULL AND execution_class = 'compute' AND kind IN ('memcpy', 'memset')
-    ) AS operator_call_id,
+    _call_ids.operator_call_id,
     operator_range_id, cost_range_id, is_covered, graph_launch_id, step, phase, operator, direction, attribution,
     CASE
         WHEN execution_class = 'compute' THEN coalesce(after.share_ns - before.share_ns, 0)
@@ -64,6 +59,8 @@ SELECT
 FROM _executions
 INNER JOIN _attributed
     ON _executions.trace_id = _attributed.trace_id AND _executions.gpu_execution_id = _attributed.gpu_execution_id
+INNER JOIN _call_ids
+    ON _executions.trace_id = _call_ids.trace_id AND _executions.gpu_execution_id = _call_ids.gpu_execution_id
 LEFT JOIN _paths ON _attributed.name_ids = _paths.name_ids
 LEFT JOIN _sweep AS before
     ON
