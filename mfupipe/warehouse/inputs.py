@@ -134,19 +134,7 @@ def create_options(connection: duckdb.DuckDBPyConnection, options: BuildOptions,
     _create(connection, "_warning_codes", pacsv.read_csv(PACKAGE / "warning_codes.csv"))
 
 
-PEAKS_SCHEMA = pa.schema(
-    [
-        ("trace_id", pa.int64()),
-        ("gpu_id", pa.int64()),
-        ("device_name", pa.string()),
-        ("dtype", pa.string()),
-        ("kind", pa.string()),
-        ("condition", pa.string()),
-        ("flop_per_s", pa.float64()),
-        ("bytes_per_s", pa.float64()),
-        ("source", pa.string()),
-    ]
-)
+PEAKS_SCHEMA = pa.schema([("trace_id", pa.int64()), ("gpu_id", pa.int64()), *devices.PEAKS_SCHEMA])
 
 
 @dataclass(frozen=True)
@@ -208,7 +196,7 @@ def create_peaks(connection: duckdb.DuckDBPyConnection, options: BuildOptions) -
 
 
 def _peak(gpu: _SeenGpu, row: dict[str, object]) -> dict[str, object]:
-    return {"trace_id": gpu.trace_id, "gpu_id": gpu.gpu_id, **{name: row[name] for name in PEAKS_SCHEMA.names[2:]}}
+    return {"trace_id": gpu.trace_id, "gpu_id": gpu.gpu_id, **row}
 
 
 def _with_user_peaks(rows: list[dict[str, object]], name: str, peaks: dict[str, float]) -> list[dict[str, object]]:
@@ -222,12 +210,14 @@ def _with_user_peaks(rows: list[dict[str, object]], name: str, peaks: dict[str, 
     return [row for row in rows if agrees(row)] + [
         {
             "device_name": name,
+            "sm_count": None,
             "dtype": dtype,
             "kind": "datasheet",
             "condition": "user",
             "flop_per_s": None if dtype == "bytes" else value,
             "bytes_per_s": value if dtype == "bytes" else None,
             "source": "stated with --peak",
+            "key": "user",
         }
         for dtype, value in peaks.items()
     ]
