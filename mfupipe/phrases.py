@@ -57,5 +57,7 @@ def step_rule(rule: str, first: str, last: str) -> str:
     if rule in ("", "none"):
         return "no step found"
     words = STEP_RULES.get(rule, f"steps by rule {units.plain(rule, 60)}")
-    names = [units.plain(name, 40) for name in dict.fromkeys((first, last)) if name]
+    # the text of an annotation carries its cost as well, and the rule says where it comes from
+    texts = () if rule == "mfupipe" else (first, last)
+    names = [units.plain(name, 40) for name in dict.fromkeys(texts) if name]
     return " ".join([words, *(["..".join(names)] if names else [])])

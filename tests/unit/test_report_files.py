@@ -371,3 +371,11 @@ def test_same_run_gives_the_same_files(tmp_path: Path) -> None:
 def test_headline_needs_no_matplotlib() -> None:
     code = "import sys, mfupipe.report; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_an_annotated_step_is_not_quoted_with_its_cost() -> None:
+    assert (
+        phrases.step_rule("mfupipe", "step|index=0|flop=1e12", "step|index=9|flop=1e12")
+        == phrases.STEP_RULES["mfupipe"]
+    )
+    assert phrases.step_rule("step_number", "step0", "step9") == "steps by range names step0..step9"
