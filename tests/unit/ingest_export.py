@@ -78,8 +78,17 @@ def ingest(source: Path, directory: Path) -> tuple[TraceInfo, dict[str, list[dic
 
 
 def read_raw(raw: Path) -> dict[str, list[dict[str, Any]]]:
-    """Rows of every raw table."""
-    return {path.stem: pq.ParquetFile(path).read().to_pylist() for path in sorted(raw.glob("*.parquet"))}
+    """Rows of every raw table, by their key where they have one: threads write them in any order."""
+    tables = {path.stem: pq.ParquetFile(path).read().to_pylist() for path in sorted(raw.glob("*.parquet"))}
+    return {name: sorted(rows, key=_key) if _has_key(rows) else rows for name, rows in tables.items()}
+
+
+def _has_key(rows: list[dict[str, Any]]) -> bool:
+    return bool(rows) and next(iter(rows[0])) in ("row_id", "id")
+
+
+def _key(row: dict[str, Any]) -> int:
+    return int(next(iter(row.values())))
 
 
 def _arrow(kind: str) -> pa.DataType:
